@@ -19,6 +19,6 @@ step cargo clippy --workspace --all-targets --quiet -- -D warnings
 step env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" cargo test --workspace
 step sh scripts/interface.sh "${CARGO_TARGET_DIR:-target}/debug/slowpath"
 # A browser mostly waits: agents are tested beside it.
-step make --no-print-directory --jobs=2 --output-sync test-browser test-agents
+step make --no-print-directory --jobs=3 --output-sync test-browser test-agents
 
 printf '\nmake test: all passed in %s s\n' "$(($(date +%s) - begin))"

@@ -3,7 +3,8 @@ request, and latencies that clients see. Differences of a few percent are less t
 program, as each has compiled it in its own way, and than what a JVM gains in its first minute. So:
 - each JVM is asked until its processor time per request stands still, before anything is measured;
 - what the agent does is compared inside of a JVM: while it serves, the agent is switched (options that may change at run
-  time) in short blocks, forwards and backwards, so that what changes steadily cancels out; of several JVMs;
+  time) in blocks, forwards and backwards, so that what changes steadily cancels out; of several JVMs. Code that was
+  compiled for the options before is compiled again: each block has a lead until that is over;
 - what cannot be switched, as calls of hooks and the field that objects have more, is compared with JVMs without the agent,
   which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
 JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
@@ -31,16 +32,17 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
 GIVEN = [int(given) for given in sys.argv[1:]]
-JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 5, 2, 1200][len(GIVEN):]
+JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 4, 8, 1200][len(GIVEN):]
 STARTS = 5
 CLIENTS = (16, 200)
-# Until the agent has read changed options, and clients are connected.
-LEAD_SECONDS = 0.8
+# Until clients are connected, the agent has read changed options, and the JVM has compiled again what runs otherwise now.
+LEAD_SECONDS = 3
 # A JVM is warm when the medians of processor time per request of its last blocks, by thirds, differ by less than this, and
 # its compilers have had no more than that of its processor time in them: while they are at work, it stands still for a
 # time, at three times of what it comes to.
 STEADY = 0.04
 WARM_BLOCKS = 9
+WARM_SECONDS = 4
 LONGEST_WARM_SECONDS = 120
 # The agent's options that change while a service runs, and what is compared with what.
 EACH = "paths-per-second=1000000000"
@@ -143,7 +145,7 @@ class Planner(Service):
         thirds = []
         is_steady = False
         while not is_steady and time.monotonic() < began + LONGEST_WARM_SECONDS:
-            cost, _, _, compiled = load.run(self, CLIENTS[len(costs) % 2], lead=0.1)
+            cost, _, _, compiled = load.run(self, CLIENTS[len(costs) % 2], lead=0.1, seconds=WARM_SECONDS)
             costs.append(cost + compiled)
             shares.append(compiled / costs[-1])
             if len(costs) >= WARM_BLOCKS:
@@ -244,7 +246,8 @@ def say_all(visits, compared, backend):
                       for of_jvm in of_jvms]
             say("the agent by default, against JVMs without", list(zip(*by_jvm)), (BOUND, None, BOUND))
             for mode in ("default", "no agent"):
-                costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm)) for of_jvm in of_jvms]
+                costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm if mode in each))
+                         for of_jvm in of_jvms]
                 print(f"    JVMs, {mode}: {', '.join(f'{cost:.0f}' for cost in costs)} us of processor per request")
 
 
@@ -253,7 +256,7 @@ def measure(load, agents, plains, watchpoints):
     aimed = {clients: [[]] for clients in CLIENTS}
     for number in range(1 + VISITS):
         # What matters most, more often.
-        modes = ["no agent", *OPTIONS] if number % 2 == 0 else ["no agent", "off", "default"]
+        modes = ["off", "default"] if number in range(2, 1 + VISITS, 2) else ["no agent", *OPTIONS]
         for jvm, (agent, plain) in enumerate(zip(agents, plains)):
             for clients in CLIENTS:
                 visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
