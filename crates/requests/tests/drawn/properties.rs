@@ -1,4 +1,4 @@
-//! Properties on random requests over random schedules: a small simulation tells its events.
+//! Properties on random requests over random schedules, of event loops too: a small simulation tells its events.
 //!
 //! Paths tile the request's window, sums add up, no thread is active for a request that it does not
 //! serve, and nothing depends on workers, chunks or packets.
@@ -26,6 +26,8 @@ struct Simulation {
     running: [Option<usize>; 2],
     runnable: Vec<usize>,
     blocked: Vec<usize>,
+    /// Waits for events.
+    polls: [bool; 4],
     open: Vec<(usize, usize)>,
     spans: usize,
 }
@@ -82,6 +84,34 @@ impl Simulation {
                 let what = format!("switch {}:{state} {}", name(thread), name(next));
                 self.tell(cpu, &what);
                 self.running[cpu] = next;
+                if next.is_some_and(|next| std::mem::take(&mut self.polls[next])) {
+                    self.now += 1;
+                    let came = [0, 1, 1, 1, 2][choice % 5];
+                    self.tell(cpu, &format!("ret epoll_pwait {came}"));
+                }
+            }
+            (10, Some(thread)) => {
+                self.tell(cpu, "call epoll_pwait");
+                self.polls[thread] = true;
+                self.step(
+                    Step {
+                        cpu,
+                        action: 1,
+                        choice,
+                    },
+                    tells_attachments,
+                );
+            }
+            (11, Some(_)) if !self.blocked.is_empty() => {
+                let woken = self.blocked.remove(choice % self.blocked.len());
+                let receiver = choice / 5 % 2;
+                self.tell(cpu, "send");
+                self.now += 1 + choice as i64 % 3;
+                self.tell(receiver, "receive");
+                self.tell(receiver, &format!("wake {}", THREADS[woken]));
+                self.now += 1;
+                self.tell(receiver, "received");
+                self.runnable.push(woken);
             }
             (3 | 4, _) if !self.blocked.is_empty() => {
                 let woken = self.blocked.remove(choice % self.blocked.len());
@@ -138,7 +168,7 @@ proptest! {
     #[test]
     fn requests_add_up(
         steps in prop::collection::vec(
-            (0usize..2, 0u8..10, 0usize..1000)
+            (0usize..2, 0u8..12, 0usize..1000)
                 .prop_map(|(cpu, action, choice)| Step { cpu, action, choice }),
             1..250,
         ),
