@@ -1,27 +1,64 @@
 /* JavaScript's way to the events of provider.h: a Node-API add-on whose functions fire one event each, and
  * one that says which are recorded. Knows nothing of HTTP or Redis: lib/ decides what is told and when. An
- * argument of an unexpected type counts as 0 or as no text; nothing throws. */
+ * argument of an unexpected type counts as 0 or as no text; nothing throws.
+ *
+ * A call into the add-on is cheap, each of its arguments is not. So numbers come in an array that both sides
+ * see, and what a connection is comes once: it gets a slot of a table, which lib/told.cjs fills again where
+ * another connection took it. */
 #define NAPI_VERSION 8
 #include <node_api.h>
+#include <stdlib.h>
 
 #include "provider.h"
 
 enum http_moment { CLIENT_REQUEST, SERVER_RECEIVE, SERVER_RESPONSE, CLIENT_RESPONSE };
 
+/* What stands where in the array of numbers; the same in lib/told.cjs. */
+enum {
+    MOMENT,
+    SLOT,
+    CONTEXT,
+    CAUSE,
+    NUMBER,
+    VERSION,
+    STATUS,
+    SENT,
+    RECEIVED,
+    NUMBERS,
+    /* Of a Redis command, in place of what only HTTP has. */
+    OFFSET = VERSION,
+    BYTES,
+    ARGUMENTS,
+};
+
+/* How many connections the table has; a power of two. */
+#define SLOTS 1024
+
+/* One for each thread of JavaScript. */
+struct environment {
+    double *numbers;
+    struct end_points connections[SLOTS];
+};
+
 /* The arguments of a call, taken one after the other. */
 struct arguments {
     napi_env env;
     size_t next;
-    napi_value values[20];
+    napi_value values[7];
+    struct environment *environment;
 };
 
 static int arguments_of(struct arguments *arguments, napi_env env, napi_callback_info info)
 {
     size_t count = sizeof arguments->values / sizeof *arguments->values;
+    void *environment;
     arguments->env = env;
     arguments->next = 0;
     /* Those that were not given are undefined. */
-    return napi_get_cb_info(env, info, &count, arguments->values, NULL, NULL) == napi_ok;
+    if (napi_get_cb_info(env, info, &count, arguments->values, NULL, &environment) != napi_ok)
+        return 0;
+    arguments->environment = environment;
+    return 1;
 }
 
 static int64_t number_of(struct arguments *arguments)
@@ -40,66 +77,84 @@ static void text_of(struct arguments *arguments, char *text, size_t size)
         text[0] = 0;
 }
 
-static void place_of(struct arguments *arguments, struct place *place)
+/* What JavaScript put at a place of the array; 0 where that is no number that an event can hold. */
+static uint64_t told(const struct environment *environment, int place)
 {
-    place->context = number_of(arguments);
-    place->cause = number_of(arguments);
-    place->connection = number_of(arguments);
-    place->number = number_of(arguments);
-    place->fd = number_of(arguments);
-    text_of(arguments, place->local_address, sizeof place->local_address);
-    place->local_port = number_of(arguments);
-    text_of(arguments, place->remote_address, sizeof place->remote_address);
-    place->remote_port = number_of(arguments);
+    double number = environment->numbers[place];
+    return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
 }
 
-/* http(moment, …place, version, status, sent, received, method, path) */
+static struct place place_of(const struct environment *environment)
+{
+    return (struct place){
+        .context = told(environment, CONTEXT),
+        .cause = told(environment, CAUSE),
+        .number = told(environment, NUMBER),
+        .connection = &environment->connections[told(environment, SLOT) % SLOTS],
+    };
+}
+
+/* connection(slot, id, fd, local address, local port, remote address, remote port): what the slot stands for from now on */
+static napi_value connection(napi_env env, napi_callback_info info)
+{
+    struct arguments arguments;
+    if (!arguments_of(&arguments, env, info))
+        return NULL;
+    struct end_points *connection = &arguments.environment->connections[(uint64_t)number_of(&arguments) % SLOTS];
+    connection->id = number_of(&arguments);
+    connection->fd = number_of(&arguments);
+    text_of(&arguments, connection->local_address, sizeof connection->local_address);
+    connection->local_port = number_of(&arguments);
+    text_of(&arguments, connection->remote_address, sizeof connection->remote_address);
+    connection->remote_port = number_of(&arguments);
+    return NULL;
+}
+
+/* http(method, path), and the numbers */
 static napi_value http(napi_env env, napi_callback_info info)
 {
     struct arguments arguments;
-    struct place place;
-    struct http_told told;
+    struct http_told http;
     if (!arguments_of(&arguments, env, info))
         return NULL;
-    int64_t moment = number_of(&arguments);
-    place_of(&arguments, &place);
-    told.version = number_of(&arguments);
-    told.status = number_of(&arguments);
-    told.sent = number_of(&arguments);
-    told.received = number_of(&arguments);
-    text_of(&arguments, told.method, sizeof told.method);
-    text_of(&arguments, told.path, sizeof told.path);
-    switch (moment) {
+    const struct environment *environment = arguments.environment;
+    struct place place = place_of(environment);
+    http.version = told(environment, VERSION);
+    http.status = told(environment, STATUS);
+    http.sent = told(environment, SENT);
+    http.received = told(environment, RECEIVED);
+    text_of(&arguments, http.method, sizeof http.method);
+    text_of(&arguments, http.path, sizeof http.path);
+    switch (told(environment, MOMENT)) {
     case CLIENT_REQUEST:
-        lttng_ust_tracepoint(slowpath_node, http_client_request, &place, &told);
+        lttng_ust_tracepoint(slowpath_node, http_client_request, &place, &http);
         break;
     case SERVER_RECEIVE:
-        lttng_ust_tracepoint(slowpath_node, http_server_receive, &place, &told);
+        lttng_ust_tracepoint(slowpath_node, http_server_receive, &place, &http);
         break;
     case SERVER_RESPONSE:
-        lttng_ust_tracepoint(slowpath_node, http_server_response, &place, &told);
+        lttng_ust_tracepoint(slowpath_node, http_server_response, &place, &http);
         break;
     case CLIENT_RESPONSE:
-        lttng_ust_tracepoint(slowpath_node, http_client_response, &place, &told);
+        lttng_ust_tracepoint(slowpath_node, http_client_response, &place, &http);
         break;
     }
     return NULL;
 }
 
-/* redis(…place, offset, bytes, arguments, command) */
+/* redis(command), and the numbers */
 static napi_value redis(napi_env env, napi_callback_info info)
 {
     struct arguments arguments;
-    struct place place;
-    struct redis_told told;
+    struct redis_told redis;
     if (!arguments_of(&arguments, env, info))
         return NULL;
-    place_of(&arguments, &place);
-    told.offset = number_of(&arguments);
-    told.bytes = number_of(&arguments);
-    told.arguments = number_of(&arguments);
-    text_of(&arguments, told.command, sizeof told.command);
-    lttng_ust_tracepoint(slowpath_node, redis_command, &place, &told);
+    struct place place = place_of(arguments.environment);
+    redis.offset = told(arguments.environment, OFFSET);
+    redis.bytes = told(arguments.environment, BYTES);
+    redis.arguments = told(arguments.environment, ARGUMENTS);
+    text_of(&arguments, redis.command, sizeof redis.command);
+    lttng_ust_tracepoint(slowpath_node, redis_command, &place, &redis);
     return NULL;
 }
 
@@ -132,18 +187,45 @@ static napi_value recorded(napi_env env, napi_callback_info info)
     return answer;
 }
 
-static int add_function(napi_env env, napi_value exports, const char *name, napi_callback code)
+static int add_function(napi_env env, napi_value exports, const char *name, napi_callback code, void *data)
 {
     napi_value function;
-    return napi_create_function(env, name, NAPI_AUTO_LENGTH, code, NULL, &function) == napi_ok &&
+    return napi_create_function(env, name, NAPI_AUTO_LENGTH, code, data, &function) == napi_ok &&
            napi_set_named_property(env, exports, name, function) == napi_ok;
+}
+
+/* The array lives as long as `exports`, which the functions' callers hold. */
+static int add_numbers(napi_env env, napi_value exports, struct environment *environment)
+{
+    napi_value buffer, numbers;
+    void *bytes;
+    if (napi_create_arraybuffer(env, NUMBERS * sizeof(double), &bytes, &buffer) != napi_ok)
+        return 0;
+    environment->numbers = bytes;
+    return napi_create_typedarray(env, napi_float64_array, NUMBERS, buffer, 0, &numbers) == napi_ok &&
+           napi_set_named_property(env, exports, "numbers", numbers) == napi_ok;
+}
+
+static void forget(napi_env env, void *environment, void *hint)
+{
+    (void)env;
+    (void)hint;
+    free(environment);
 }
 
 NAPI_MODULE_INIT()
 {
-    if (!add_function(env, exports, "http", http) || !add_function(env, exports, "redis", redis) ||
-        !add_function(env, exports, "eventLoopDelay", event_loop_delay) ||
-        !add_function(env, exports, "recorded", recorded))
+    struct environment *environment = calloc(1, sizeof *environment);
+    if (environment == NULL || napi_set_instance_data(env, environment, forget, NULL) != napi_ok) {
+        free(environment);
+        napi_throw_error(env, NULL, "no memory");
+    } else if (!add_numbers(env, exports, environment) ||
+               !add_function(env, exports, "connection", connection, environment) ||
+               !add_function(env, exports, "http", http, environment) ||
+               !add_function(env, exports, "redis", redis, environment) ||
+               !add_function(env, exports, "eventLoopDelay", event_loop_delay, environment) ||
+               !add_function(env, exports, "recorded", recorded, environment)) {
         napi_throw_error(env, NULL, "Node-API refused");
+    }
     return exports;
 }

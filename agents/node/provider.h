@@ -27,17 +27,17 @@
 
 #include "told.h"
 
-/* The fields of `struct place`. */
+/* The fields of `struct place`, and of its connection. */
 #define SLOWPATH_NODE_PLACE(place) \
     lttng_ust_field_integer(uint64_t, context, (place)->context) \
     lttng_ust_field_integer(uint64_t, cause, (place)->cause) \
-    lttng_ust_field_integer(uint64_t, connection, (place)->connection) \
+    lttng_ust_field_integer(uint64_t, connection, (place)->connection->id) \
     lttng_ust_field_integer(uint32_t, number, (place)->number) \
-    lttng_ust_field_integer(int32_t, fd, (place)->fd) \
-    lttng_ust_field_string(local_address, (place)->local_address) \
-    lttng_ust_field_integer(uint16_t, local_port, (place)->local_port) \
-    lttng_ust_field_string(remote_address, (place)->remote_address) \
-    lttng_ust_field_integer(uint16_t, remote_port, (place)->remote_port)
+    lttng_ust_field_integer(int32_t, fd, (place)->connection->fd) \
+    lttng_ust_field_string(local_address, (place)->connection->local_address) \
+    lttng_ust_field_integer(uint16_t, local_port, (place)->connection->local_port) \
+    lttng_ust_field_string(remote_address, (place)->connection->remote_address) \
+    lttng_ust_field_integer(uint16_t, remote_port, (place)->connection->remote_port)
 
 /* One request over HTTP, told at four moments:
  *   http_client_request   its head is about to be written

@@ -5,17 +5,22 @@
 
 #include <stdint.h>
 
-/* Which piece of work it is and where it goes over the wire. */
-struct place {
-    uint64_t context;
-    uint64_t cause;
-    uint64_t connection;
-    uint32_t number;
+/* A connection, as this end of it sees it. */
+struct end_points {
+    uint64_t id;
     int32_t fd;
     char local_address[64];
     uint16_t local_port;
     char remote_address[64];
     uint16_t remote_port;
+};
+
+/* Which piece of work it is and where it goes over the wire. */
+struct place {
+    uint64_t context;
+    uint64_t cause;
+    uint32_t number;
+    const struct end_points *connection;
 };
 
 struct http_told {

@@ -7,6 +7,7 @@ const { AsyncLocalStorage } = require('async_hooks');
 const { threadId } = require('worker_threads');
 const { connectionOf } = require('./connections.cjs');
 const { say } = require('./native.cjs');
+const { teller } = require('./told.cjs');
 
 const LOOK_EVERY_MS = 250;
 const WORK = 1;
@@ -18,6 +19,7 @@ let lastNumber = threadId * 2 ** 32;
 const newNumber = () => ++lastNumber;
 
 function create(native) {
+  const { tellHttp, tellRedis } = teller(native);
   const parts = [];
   let recorded = 0;
   let timer;
@@ -44,21 +46,9 @@ function create(native) {
 
     /** `work`: {context, cause, connection, number, version, method, path}; `sent`: bytes until now. */
     tellHttp(moment, work, status, sent = work.version === 11 ? work.connection.socket.bytesWritten : 0) {
-      const to = work.connection;
-      native.http(
-        moment, work.context, work.cause, to.id, work.number,
-        to.fd, to.localAddress, to.localPort, to.remoteAddress, to.remotePort,
-        work.version, status, sent, work.version === 11 ? to.socket.bytesRead : 0, work.method, work.path,
-      );
+      tellHttp(moment, work, status, sent, work.version === 11 ? work.connection.socket.bytesRead : 0);
     },
-    /** `command`: {context, cause, name, argumentCount, bytes}. */
-    tellRedis(command, to, number, offset) {
-      native.redis(
-        command.context, command.cause, to.id, number,
-        to.fd, to.localAddress, to.localPort, to.remoteAddress, to.remotePort,
-        offset, command.bytes, command.argumentCount, command.name,
-      );
-    },
+    tellRedis,
     tellEventLoopDelay: native.eventLoopDelay,
 
     /** `work`, which the application calls unknowingly and which must not throw into it. */

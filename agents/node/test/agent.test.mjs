@@ -270,6 +270,38 @@ test('TLS, threads, and requests that are given up', { skip }, async () => {
   }
 });
 
+test('thousands of connections at a time, and requests that wait for answers on one', { skip }, async () => {
+  let port;
+  const { events } = await recorded(() => {
+    ({ port } = JSON.parse(execFileSync(process.execPath, ['--require', preload, path.join(here, 'pipelined.cjs')])));
+  });
+  const received = named(events, 'http_server_receive');
+  const sent = keyed(named(events, 'http_client_request'), sentOver);
+  assert.equal(sent.size, 3 * 1200);
+  assert.equal(received.length, 3 * 1200 + 5);
+  const answers = keyed(named(events, 'http_server_response'), work);
+  assert.equal(answers.size, received.length);
+  for (const [over, question] of keyed(received, receivedOver)) {
+    const { path, connection, number } = question;
+    assert.equal(question.local_port, port);
+    const answer = answers.get(work(question));
+    const same = ['connection', 'number', 'fd', 'local_address', 'local_port', 'remote_address', 'remote_port', 'path', 'method'];
+    for (const field of same) assert.equal(answer[field], question[field], field);
+    const pipelined = /^\/pipelined\/(\d)/.exec(path);
+    assert.equal(answer.status, 200 + Number(pipelined?.[1] ?? 0));
+    if (pipelined) assert.equal(number, 1 + Number(pipelined[1]));
+    else assert.equal(sent.get(over).path, path);
+    assert.ok(connection > 0);
+  }
+  const connections = new Map();
+  for (const event of [...received, ...sent.values()]) {
+    const ends = `${event.local_port} ${event.remote_port} ${event.fd}`;
+    assert.equal(connections.get(event.connection) ?? ends, ends);
+    connections.set(event.connection, ends);
+  }
+  assert.equal(connections.size, 2 * 1200 + 1);
+});
+
 test('nothing listens while nobody records', { skip }, async () => {
   const script = "console.log(require('diagnostics_channel').hasSubscribers('http.server.request.start'))";
   const listens = () => execFileSync(process.execPath, ['--require', preload, '--eval', script]).toString().trim();

@@ -1,0 +1,61 @@
+// How the add-on is told (addon.c): its calls are cheap, but each argument of one is not. So numbers go by an
+// array that both see, and a connection's addresses only when its slot in the add-on's table had another one:
+// however many connections come and go, the table stays as it is.
+'use strict';
+
+// Places in the array; the same in addon.c.
+const MOMENT = 0;
+const SLOT = 1;
+const CONTEXT = 2;
+const CAUSE = 3;
+const NUMBER = 4;
+const VERSION = 5;
+const STATUS = 6;
+const SENT = 7;
+const RECEIVED = 8;
+const OFFSET = 5;
+const BYTES = 6;
+const ARGUMENTS = 7;
+
+const SLOTS = 1024;
+
+function teller(native) {
+  const { numbers, http, redis, connection } = native;
+  /** Which connection has which slot; 0: none. */
+  const owners = new Array(SLOTS).fill(0);
+
+  function tellPlace(context, cause, to, number) {
+    const slot = to.id % SLOTS;
+    if (owners[slot] !== to.id) {
+      connection(slot, to.id, to.fd, to.localAddress, to.localPort, to.remoteAddress, to.remotePort);
+      owners[slot] = to.id;
+    }
+    numbers[SLOT] = slot;
+    numbers[CONTEXT] = context;
+    numbers[CAUSE] = cause;
+    numbers[NUMBER] = number;
+  }
+
+  return {
+    /** `work`: {context, cause, connection, number, version, method, path}. */
+    tellHttp(moment, work, status, sent, received) {
+      tellPlace(work.context, work.cause, work.connection, work.number);
+      numbers[MOMENT] = moment;
+      numbers[VERSION] = work.version;
+      numbers[STATUS] = status;
+      numbers[SENT] = sent;
+      numbers[RECEIVED] = received;
+      http(work.method, work.path);
+    },
+    /** `command`: {context, cause, name, argumentCount, bytes}. */
+    tellRedis(command, to, number, offset) {
+      tellPlace(command.context, command.cause, to, number);
+      numbers[OFFSET] = offset;
+      numbers[BYTES] = command.bytes;
+      numbers[ARGUMENTS] = command.argumentCount;
+      redis(command.name);
+    },
+  };
+}
+
+module.exports = { teller };
