@@ -109,26 +109,54 @@ impl AllHosts<'_> {
     }
 }
 
+/// A request's path before it is asked for whom its threads work meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Walked<'lines> {
+    /// In the order of time; they cover the window.
+    pub(crate) steps: Vec<Step<'lines>>,
+    /// In the order of time.
+    pub(crate) links: Vec<BareLink<'lines>>,
+}
+
+/// A piece, and whether what its thread does for others meanwhile holds the request up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'lines> {
+    pub(crate) piece: Piece<'lines>,
+    pub(crate) holds_up: bool,
+}
+
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
+        let Walked { steps, links } = self.walked(of);
+        let mut strangers = Strangers::of(self, of);
+        let mut parts = Vec::new();
+        for Step { piece, holds_up } in steps {
+            strangers.cut(piece, holds_up, &mut parts);
+        }
+        Parts { parts, links }
+    }
+
+    pub(crate) fn walked(&self, of: RequestOfHost) -> Walked<'run> {
         let request = self.get(of);
-        let mut whole = Parts::default();
+        let mut whole = Walked::default();
         let stages = stages(request);
         let Some(lines) = self.hosts().lines(of.host).filter(|_| !stages.is_empty()) else {
-            whole.parts.extend(nowhere(of.host, request));
+            whole.steps.extend(nowhere(of.host, request));
             return whole;
         };
-        let mut strangers = Strangers::of(self, of);
         let mut add = |path: BarePath<'run>, is_absent: bool| {
-            for piece in path.pieces() {
+            whole.steps.extend(path.pieces().map(|piece| {
                 // What its thread does for others until then is not what it waits for.
                 let waits = is_absent
                     && piece.depth == 0
                     && (waits_for_events(piece.detail.call)
                         || piece.detail.cause == Cause::SeveralEvents);
-                strangers.cut(piece, !waits, &mut whole.parts);
-            }
+                Step {
+                    piece,
+                    holds_up: !waits,
+                }
+            }));
             whole.links.extend(path.links());
         };
         for Stage { thread, range } in stages {
@@ -148,7 +176,7 @@ impl<'run> AllHosts<'run> {
             let rest = TimeRange::new(begin, range.end);
             add(bare_path(self.hosts(), of.host, thread, rest), false);
         }
-        whole
+        self.with_callees(of, whole)
     }
 }
 
@@ -246,7 +274,7 @@ fn is_one(earlier: &Piece<'_>, later: &Piece<'_>) -> bool {
 
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
 /// known.
-fn stages(request: &Request) -> Vec<Stage> {
+pub(crate) fn stages(request: &Request) -> Vec<Stage> {
     let thread_of = |bound: Option<Bound>| bound.and_then(|bound| bound.thread);
     let mut servings: Vec<Serving> = request.servings.clone();
     servings.sort_by_key(|serving| Reverse((serving.range.end, serving.range.begin)));
@@ -284,7 +312,7 @@ fn stages(request: &Request) -> Vec<Stage> {
 }
 
 /// What there is to say of a request of which no thread is known, or whose host has no kernel trace.
-fn nowhere(host: HostId, request: &Request) -> Option<Part<'static>> {
+fn nowhere(host: HostId, request: &Request) -> Option<Step<'static>> {
     let cause = Cause::Words("no kernel events of a thread that served it");
     let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
     let piece = Piece {
@@ -296,8 +324,8 @@ fn nowhere(host: HostId, request: &Request) -> Option<Part<'static>> {
         depth: 0,
         detail: Detail { call: None, cause },
     };
-    (!request.window.is_empty()).then_some(Part {
+    (!request.window.is_empty()).then_some(Step {
         piece,
-        blocked_by: None,
+        holds_up: false,
     })
 }
