@@ -123,26 +123,33 @@ pub(crate) struct Walked<'lines> {
 pub(crate) struct Step<'lines> {
     pub(crate) piece: Piece<'lines>,
     pub(crate) holds_up: bool,
+    /// Whose path it is of, and on top of how many threads that one lies here.
+    pub(crate) of: RequestOfHost,
+    pub(crate) depth: u32,
 }
 
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
-        let Walked { steps, links } = self.walked(of);
+        let Walked { steps, links } = self.with_callees(of.host, self.walked(of));
         let mut strangers = Strangers::of(self, of);
         let mut parts = Vec::new();
-        for Step { piece, holds_up } in steps {
+        for Step {
+            piece, holds_up, ..
+        } in steps
+        {
             strangers.cut(piece, holds_up, &mut parts);
         }
         Parts { parts, links }
     }
 
+    /// As if everything that its threads wait for were done for it.
     pub(crate) fn walked(&self, of: RequestOfHost) -> Walked<'run> {
         let request = self.get(of);
         let mut whole = Walked::default();
         let stages = stages(request);
         let Some(lines) = self.hosts().lines(of.host).filter(|_| !stages.is_empty()) else {
-            whole.steps.extend(nowhere(of.host, request));
+            whole.steps.extend(nowhere(of, request));
             return whole;
         };
         let mut add = |path: BarePath<'run>, is_absent: bool| {
@@ -155,6 +162,8 @@ impl<'run> AllHosts<'run> {
                 Step {
                     piece,
                     holds_up: !waits,
+                    of,
+                    depth: 0,
                 }
             }));
             whole.links.extend(path.links());
@@ -176,7 +185,7 @@ impl<'run> AllHosts<'run> {
             let rest = TimeRange::new(begin, range.end);
             add(bare_path(self.hosts(), of.host, thread, rest), false);
         }
-        self.with_callees(of, whole)
+        whole
     }
 }
 
@@ -312,13 +321,13 @@ pub(crate) fn stages(request: &Request) -> Vec<Stage> {
 }
 
 /// What there is to say of a request of which no thread is known, or whose host has no kernel trace.
-fn nowhere(host: HostId, request: &Request) -> Option<Step<'static>> {
+fn nowhere(of: RequestOfHost, request: &Request) -> Option<Step<'static>> {
     let cause = Cause::Words("no kernel events of a thread that served it");
     let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
     let piece = Piece {
         range: request.window,
         recorded: request.window,
-        host,
+        host: of.host,
         thread,
         state: State::Unknown,
         depth: 0,
@@ -327,5 +336,7 @@ fn nowhere(host: HostId, request: &Request) -> Option<Step<'static>> {
     (!request.window.is_empty()).then_some(Step {
         piece,
         holds_up: false,
+        of,
+        depth: 0,
     })
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::joining::joined;
 use crate::properties::adds_up;
-use crate::support::{Found, assert_shows};
+use crate::support::{Found, assert_shows, letter};
 
 /// Thread a waits for b, an event loop, which serves 1.2 until its time has come, and looks after another timer meanwhile.
 const WAITS_FOR_A_LOOP: &str = "
@@ -169,4 +169,113 @@ proptest! {
     fn paths_with_parts_of_event_loops_add_up(all in prop::collection::vec(turn(), 1..12)) {
         adds_up(&turns(&all))?;
     }
+}
+
+/// Thread c serves a part of the request as well, and longer than the loop b, which it has wake a meanwhile.
+const TWO_SERVE_AT_A_TIME: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    2   0 switch - c
+    0 100 start a 1.1
+    0 105 call read
+    0 110 switch a:S -
+    1 120 start b 1.2
+    1 121 attach b 1.2
+    1 130 detach b 1.2
+    1 132 call epoll_pwait
+    1 135 switch b:S -
+    1 150 timer
+    1 151 wake b
+    1 152 timerend
+    1 155 switch - b
+    1 157 ret epoll_pwait
+    1 160 call epoll_pwait
+    1 165 switch b:S -
+    1 200 timer
+    1 201 wake b
+    1 202 timerend
+    1 205 switch - b
+    1 207 ret epoll_pwait
+    1 210 attach b 1.2
+    1 240 detach b 1.2
+    1 243 call epoll_pwait
+    1 246 switch b:S -
+    2 250 attach c 1.2
+    2 280 wake b
+    1 285 switch - b
+    1 288 ret epoll_pwait 1
+    1 290 attach b 1.2
+    1 330 wake a
+    1 335 detach b 1.2
+    0 345 switch - a
+    0 350 ret read
+    2 380 detach c 1.2
+    2 380 end c 1.2
+    0 400 end a 1.1
+    0 600 switch a:S -
+    1 600 switch b:S -
+    2 600 switch c:S -";
+
+#[test]
+fn who_ended_a_wait_is_on_the_path_though_another_thread_serves_the_part_as_well() {
+    let file = "1.1 100..400 shop GET\n1.2 120..380 stock GET parent=1";
+    let found = joined(TWO_SERVE_AT_A_TIME, file).0;
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    let waker = summary.waits[0]
+        .on
+        .waker()
+        .map(|waker| letter(waker.thread));
+    assert_eq!(waker.as_deref(), Some("b"), "{}", found.path("1.1"));
+}
+
+/// Loops a and b call each other for one request, so many calls each from within the one before.
+fn nested(calls: usize) -> Found {
+    let mut drawing =
+        "0 0 switch - a\n1 0 switch - b\n1 1 call epoll_pwait\n1 2 switch b:S -\n0 3 start a 1.1\n\
+        0 4 attach a 1.1\n"
+            .to_owned();
+    let mut file = String::new();
+    let mut at = 10;
+    let down = (1..calls).map(|call| (call, call + 1));
+    let up = (1..=calls).rev().map(|call| (call, call - 1));
+    for (call, next) in down.chain(up) {
+        let (cpu, other) = ((call - 1) % 2, call % 2);
+        let [own, woken] = [cpu, other].map(|cpu| ["a", "b"][cpu]);
+        if next > 0 {
+            drawing += &format!(
+                "{cpu} {at} wake {woken}\n{other} {} switch - {woken}\n{other} {} ret epoll_pwait 1\n",
+                at + 2,
+                at + 3
+            );
+        }
+        drawing += &format!("{cpu} {} detach {own} 1.{call:x}\n", at + 4);
+        if next < call {
+            drawing += &format!("{cpu} {} end {own} 1.{call:x}\n", at + 4);
+        }
+        if next > 0 {
+            drawing += &format!(
+                "{cpu} {} call epoll_pwait\n{cpu} {} switch {own}:S -\n",
+                at + 5,
+                at + 6
+            );
+        }
+        if next > call {
+            drawing += &format!("{other} {} start {woken} 1.{next:x}\n", at + 8);
+        }
+        if next > 0 {
+            drawing += &format!("{other} {} attach {woken} 1.{next:x}\n", at + 9);
+        }
+        at += 200;
+    }
+    for call in 1..=calls {
+        file += &format!("1.{call:x} 3..{at} s o parent={:x}\n", call - 1);
+    }
+    joined(&drawing, &file).0
+}
+
+#[test]
+fn calls_within_calls_cost_no_more_than_each_of_them() {
+    let found = nested(60);
+    adds_up(&found).expect("paths tile, sums add up");
+    assert!(found.path("1.1").contains("RUNNING"));
 }
