@@ -81,11 +81,16 @@ impl<'run> Hosts<'run> {
     /// where the clocks cannot be compared.
     pub fn covers(&self, other: HostId, range: TimeRange, host: HostId) -> Option<bool> {
         let lines = self.lines(other)?;
-        let there = |at| match other == host {
-            true => Some(at),
-            false => self.network?.translate(at, host, other),
-        };
+        let there = |at| self.translate(at, host, other);
         Some(lines.covers(TimeRange::new(there(range.begin)?, there(range.end)?)))
+    }
+
+    /// A time of `from` by the clock of `to`; none where the two cannot be compared.
+    pub fn translate(&self, at: Timestamp, from: HostId, to: HostId) -> Option<Timestamp> {
+        match from == to {
+            true => Some(at),
+            false => self.network?.translate(at, from, to),
+        }
     }
 
     pub(crate) fn network(&self) -> Option<&'run Network> {

@@ -10,6 +10,7 @@
 mod absent;
 mod assign;
 mod bands;
+mod callees;
 mod clocks;
 mod compare;
 mod copies;

@@ -109,26 +109,63 @@ impl AllHosts<'_> {
     }
 }
 
+/// A request's path before it is asked for whom its threads work meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Walked<'lines> {
+    /// In the order of time; they cover the window.
+    pub(crate) steps: Vec<Step<'lines>>,
+    /// In the order of time.
+    pub(crate) links: Vec<BareLink<'lines>>,
+}
+
+/// A piece, and whether what its thread does for others meanwhile holds the request up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step<'lines> {
+    pub(crate) piece: Piece<'lines>,
+    pub(crate) holds_up: bool,
+    /// Whose path it is of, and on top of how many threads that one lies here.
+    pub(crate) of: RequestOfHost,
+    pub(crate) depth: u32,
+}
+
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
+        let Walked { steps, links } = self.with_callees(of.host, self.walked(of));
+        let mut strangers = Strangers::of(self, of);
+        let mut parts = Vec::new();
+        for Step {
+            piece, holds_up, ..
+        } in steps
+        {
+            strangers.cut(piece, holds_up, &mut parts);
+        }
+        Parts { parts, links }
+    }
+
+    /// As if everything that its threads wait for were done for it.
+    pub(crate) fn walked(&self, of: RequestOfHost) -> Walked<'run> {
         let request = self.get(of);
-        let mut whole = Parts::default();
+        let mut whole = Walked::default();
         let stages = stages(request);
         let Some(lines) = self.hosts().lines(of.host).filter(|_| !stages.is_empty()) else {
-            whole.parts.extend(nowhere(of.host, request));
+            whole.steps.extend(nowhere(of, request));
             return whole;
         };
-        let mut strangers = Strangers::of(self, of);
         let mut add = |path: BarePath<'run>, is_absent: bool| {
-            for piece in path.pieces() {
+            whole.steps.extend(path.pieces().map(|piece| {
                 // What its thread does for others until then is not what it waits for.
                 let waits = is_absent
                     && piece.depth == 0
                     && (waits_for_events(piece.detail.call)
                         || piece.detail.cause == Cause::SeveralEvents);
-                strangers.cut(piece, !waits, &mut whole.parts);
-            }
+                Step {
+                    piece,
+                    holds_up: !waits,
+                    of,
+                    depth: 0,
+                }
+            }));
             whole.links.extend(path.links());
         };
         for Stage { thread, range } in stages {
@@ -246,7 +283,7 @@ fn is_one(earlier: &Piece<'_>, later: &Piece<'_>) -> bool {
 
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
 /// known.
-fn stages(request: &Request) -> Vec<Stage> {
+pub(crate) fn stages(request: &Request) -> Vec<Stage> {
     let thread_of = |bound: Option<Bound>| bound.and_then(|bound| bound.thread);
     let mut servings: Vec<Serving> = request.servings.clone();
     servings.sort_by_key(|serving| Reverse((serving.range.end, serving.range.begin)));
@@ -284,20 +321,22 @@ fn stages(request: &Request) -> Vec<Stage> {
 }
 
 /// What there is to say of a request of which no thread is known, or whose host has no kernel trace.
-fn nowhere(host: HostId, request: &Request) -> Option<Part<'static>> {
+fn nowhere(of: RequestOfHost, request: &Request) -> Option<Step<'static>> {
     let cause = Cause::Words("no kernel events of a thread that served it");
     let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
     let piece = Piece {
         range: request.window,
         recorded: request.window,
-        host,
+        host: of.host,
         thread,
         state: State::Unknown,
         depth: 0,
         detail: Detail { call: None, cause },
     };
-    (!request.window.is_empty()).then_some(Part {
+    (!request.window.is_empty()).then_some(Step {
         piece,
-        blocked_by: None,
+        holds_up: false,
+        of,
+        depth: 0,
     })
 }

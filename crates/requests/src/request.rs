@@ -192,6 +192,14 @@ impl Request {
         Some([self.start?.thread?, self.end?.thread?])
     }
 
+    /// Whether it is known to be a part of `other`, and not all of it.
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
+        let trees = self.tree.zip(other.tree);
+        self.key.trace == other.key.trace
+            && trees
+                .is_some_and(|(own, outer)| own != outer && outer.0 <= own.0 && own.1 <= outer.1)
+    }
+
     /// Whether one of the two is part of the other, as far as the trace tells: within one
     /// distributed trace whose tree is not known, everything may be part of everything.
     pub fn is_kin(&self, other: &Self) -> bool {

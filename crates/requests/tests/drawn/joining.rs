@@ -60,7 +60,7 @@ fn span(line: &str) -> Span {
 }
 
 /// Joins one drawn host with spans of a file; what was found, and the names of the diagnostics.
-fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
+pub fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
     let drawing = Drawing::parse(drawing);
     let Found { lines, .. } = drawing.find(1, u64::MAX);
     let events = span_events(&drawing.spans, &Default::default()).expect("nobody cancels");

@@ -162,6 +162,33 @@ fn everything(found: &Found) -> String {
     text
 }
 
+/// Paths tile windows, and sums add up.
+pub fn adds_up(found: &Found) -> Result<(), TestCaseError> {
+    let requests = &found.requests;
+    for (id, request) in requests.ids() {
+        let path = requests.path(Some(&found.lines), id);
+        let mut cursor = request.window.begin;
+        for segment in path.path.segments.iter() {
+            prop_assert_eq!(segment.range.begin, cursor, "no gap, no overlap");
+            prop_assert!(segment.range.end > cursor);
+            cursor = segment.range.end;
+        }
+        prop_assert_eq!(cursor, request.window.end);
+        prop_assert!(path.path.links.iter().is_sorted_by_key(|link| link.at));
+
+        let summary = requests.summary(Some(&found.lines), id);
+        prop_assert_eq!(summary.states.total(), request.window.length());
+        prop_assert_eq!(summary.own.total(), request.window.length());
+        let by_state: Nanoseconds = path.path.summary().values().copied().sum();
+        prop_assert_eq!(by_state, request.window.length());
+        for (state, length) in path.path.summary() {
+            prop_assert_eq!(summary.states.of(state), length);
+        }
+        prop_assert_eq!(&summary.blocked_by, &path.blockers());
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -178,27 +205,9 @@ proptest! {
         let drawing = Drawing::parse(&Simulation::run(&steps, tells_attachments));
         let found = drawing.find(1, u64::MAX);
         let requests = &found.requests;
+        adds_up(&found)?;
         for (id, request) in requests.ids() {
-            let path = requests.path(Some(&found.lines), id);
-            let mut cursor = request.window.begin;
-            for segment in path.path.segments.iter() {
-                prop_assert_eq!(segment.range.begin, cursor, "no gap, no overlap");
-                prop_assert!(segment.range.end > cursor);
-                cursor = segment.range.end;
-            }
-            prop_assert_eq!(cursor, request.window.end);
-            prop_assert!(path.path.links.iter().is_sorted_by_key(|link| link.at));
-
-            let summary = requests.summary(Some(&found.lines), id);
-            prop_assert_eq!(summary.states.total(), request.window.length());
-            prop_assert_eq!(summary.own.total(), request.window.length());
-            let by_state: Nanoseconds = path.path.summary().values().copied().sum();
-            prop_assert_eq!(by_state, request.window.length());
-            for (state, length) in path.path.summary() {
-                prop_assert_eq!(summary.states.of(state), length);
-            }
-            prop_assert_eq!(&summary.blocked_by, &path.blockers());
-            for (other, _) in &summary.blocked_by {
+            for (other, _) in &requests.summary(Some(&found.lines), id).blocked_by {
                 prop_assert!(requests.get(other.request).key.trace != request.key.trace);
             }
             for serving in &request.servings {

@@ -1,0 +1,207 @@
+//! The parts of a request that event loops served, on the path of who waited for them.
+//!
+//! The path of a wait goes into the thread that ended it, and follows from there what woke that thread, one wake-up
+//! after the other. An event loop was woken for others, too. Where it worked for a part of the request when it ended
+//! the wait, the path of that part (`absent.rs`) takes the place of what the loop did since the part began. That path
+//! may lead to other loops, which work for parts of the part: these take their places in turn. So it goes down the tree
+//! of spans and back in time, and ends.
+
+use std::collections::BTreeMap;
+
+use slowpath_critical_path::Piece;
+use slowpath_model::{HostId, Nanoseconds, TimeRange, Timestamp};
+
+use crate::absent::absences;
+use crate::hosts::{AllHosts, RequestOfHost};
+use crate::path::{Stage, Step, Walked, stages};
+
+impl<'run> AllHosts<'run> {
+    /// The path of a request of `host`, with those of its parts in it.
+    pub(crate) fn with_callees(&self, host: HostId, mut path: Walked<'run>) -> Walked<'run> {
+        let mut backwards = Walked::default();
+        // Of each part, if event loops served it: it may be waited for again and again.
+        let mut parts = BTreeMap::new();
+        while let Some(step) = path.steps.pop() {
+            let part = self.callee(&step).and_then(|callee| {
+                let part = parts.entry(callee);
+                let part = part.or_insert_with(|| self.path_of_loop(callee, host));
+                part.as_ref()
+            });
+            let begin = part.and_then(|part| part.begin_before(&step.piece));
+            let Some((part, begin)) = part.zip(begin) else {
+                backwards.steps.push(step);
+                continue;
+            };
+            let begin = take_since(&mut path.steps, step, begin);
+            let range = TimeRange::new(begin, step.piece.range.end);
+            while let Some(link) = path.links.pop_if(|link| link.at >= range.end) {
+                backwards.links.push(link);
+            }
+            while path.links.pop_if(|link| link.at > range.begin).is_some() {}
+            let within = part.within(step, range);
+            path.steps.extend(within.steps);
+            path.links.extend(within.links);
+        }
+        backwards.links.extend(path.links.into_iter().rev());
+        backwards.steps.reverse();
+        backwards.links.reverse();
+        backwards
+    }
+
+    /// The part of a request for which a thread that is waited for works at the end of a piece of the request's path.
+    fn callee(&self, step: &Step<'run>) -> Option<RequestOfHost> {
+        let (piece, own) = (step.piece, self.get(step.of));
+        if piece.depth == step.depth || own.tree.is_none() {
+            return None;
+        }
+        let (host, end) = (piece.host, piece.recorded.end);
+        let last = TimeRange::new(Timestamp::from_ns(end.ns().saturating_sub(1)), end);
+        let (_, request) = self.requests(host).active(piece.thread, last).last()?;
+        let callee = RequestOfHost { host, request };
+        self.get(callee).is_part_of(own).then_some(callee)
+    }
+
+    /// The path of a request by the clock of `host`, if its threads do other things while it cannot go on.
+    fn path_of_loop(&self, of: RequestOfHost, host: HostId) -> Option<Part<'run>> {
+        let lines = self.hosts().lines(of.host)?;
+        let stages = stages(self.get(of));
+        let mut all = stages.iter();
+        if all.all(|stage| absences(self, lines, of, *stage).is_empty()) {
+            return None;
+        }
+        let mut path = self.walked(of);
+        let told = |at| self.hosts().translate(at, of.host, host);
+        for Step { piece, .. } in &mut path.steps {
+            piece.range = TimeRange::new(told(piece.range.begin)?, told(piece.range.end)?);
+        }
+        for link in &mut path.links {
+            link.at = told(link.at)?;
+        }
+        Some(Part { stages, path })
+    }
+}
+
+/// A part of a request.
+struct Part<'run> {
+    stages: Vec<Stage>,
+    /// By the clock of the host that was asked about.
+    path: Walked<'run>,
+}
+
+impl<'run> Part<'run> {
+    /// When it began, if before the end of a piece, and if it is the piece's thread that has it there: several may
+    /// serve it at a time.
+    fn begin_before(&self, piece: &Piece<'_>) -> Option<Timestamp> {
+        let end = piece.recorded.end;
+        let place = (self.stages).partition_point(|stage| stage.range.end < end);
+        let begin = self.path.steps.first()?.piece.range.begin;
+        let has_it = self.stages.get(place)?.thread == piece.thread;
+        (has_it && begin < piece.range.end).then_some(begin)
+    }
+
+    /// What of its path is within `range`, on top of what `step` is on top of.
+    fn within(&self, step: Step<'run>, range: TimeRange) -> Walked<'run> {
+        let steps = &self.path.steps;
+        let until = steps.partition_point(|inner| inner.piece.range.begin < range.end);
+        let from = steps.partition_point(|inner| inner.piece.range.end <= range.begin);
+        let mut path = Walked::default();
+        for (place, inner) in (steps.iter().enumerate())
+            .take(until)
+            .skip(from.min(until - 1))
+        {
+            let mut piece = inner.piece;
+            if place + 1 == until {
+                // By clocks that are a little off it may seem to have ended before it woke who waited for it.
+                piece.range.end = piece.range.end.max(range.end);
+            }
+            path.steps.extend(clipped(&piece, range).map(|piece| Step {
+                piece: Piece {
+                    depth: piece.depth + step.piece.depth,
+                    ..piece
+                },
+                depth: step.piece.depth,
+                ..*inner
+            }));
+        }
+        let first = (self.path.links).partition_point(|link| link.at <= range.begin);
+        let links = self.path.links[first..].iter().copied();
+        path.links = links.take_while(|link| link.at < range.end).collect();
+        path
+    }
+}
+
+/// Takes away what the thread of `last` does since `begin`, with what others do for which it waits. Says since when.
+fn take_since<'run>(steps: &mut Vec<Step<'run>>, last: Step<'run>, begin: Timestamp) -> Timestamp {
+    let of_last = |piece: &Piece<'_>| (piece.host, piece.thread, piece.depth);
+    let mut first = last;
+    while begin < first.piece.range.begin {
+        let earlier = steps.pop_if(|earlier| {
+            earlier.of == last.of
+                && (earlier.piece.depth > last.piece.depth
+                    || of_last(&earlier.piece) == of_last(&last.piece))
+        });
+        match earlier {
+            Some(earlier) => first = earlier,
+            None => return first.piece.range.begin,
+        }
+    }
+    let before = TimeRange::new(first.piece.range.begin, begin);
+    if let Some(piece) = clipped(&first.piece, before) {
+        steps.push(Step { piece, ..first });
+    }
+    begin
+}
+
+/// What of a piece is within `range`. By its own host's clock it is never empty, though that may go slower.
+fn clipped<'run>(piece: &Piece<'run>, range: TimeRange) -> Option<Piece<'run>> {
+    let inside = piece.range.intersect(range);
+    let recorded = piece.recorded;
+    let least = Nanoseconds(1);
+    let before = inside.begin.since(piece.range.begin);
+    let begin = before.min(recorded.length() - least);
+    let rest = recorded.length() - begin;
+    let length = (rest - piece.range.end.since(inside.end)).max(least);
+    let begin = recorded.begin + begin;
+    (!inside.is_empty()).then_some(Piece {
+        range: inside,
+        recorded: TimeRange::new(begin, begin + length),
+        ..*piece
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_critical_path::{Detail, State};
+    use slowpath_model::ThreadId;
+
+    use super::*;
+
+    #[test]
+    fn what_is_cut_from_a_piece_is_not_lost_where_its_own_clock_goes_slower() {
+        let range = |begin, end| TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end));
+        let piece = Piece {
+            range: range(1_000, 1_100),
+            recorded: range(5_000, 5_099),
+            host: HostId(1),
+            thread: ThreadId(7),
+            state: State::Running,
+            depth: 1,
+            detail: Detail::default(),
+        };
+        let cut =
+            |begin, end| clipped(&piece, range(begin, end)).map(|cut| (cut.range, cut.recorded));
+        assert_eq!(
+            cut(1_000, 1_001),
+            Some((range(1_000, 1_001), range(5_000, 5_001)))
+        );
+        assert_eq!(
+            cut(1_099, 1_100),
+            Some((range(1_099, 1_100), range(5_098, 5_099)))
+        );
+        assert_eq!(
+            cut(1_020, 1_050),
+            Some((range(1_020, 1_050), range(5_020, 5_049)))
+        );
+        assert_eq!(cut(1_100, 1_200), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! Waits for event loops that serve a part of the request, and others.
+
+use proptest::prelude::*;
+
+use crate::joining::joined;
+use crate::properties::adds_up;
+use crate::support::{Found, assert_shows, letter};
+
+/// Thread a waits for b, an event loop, which serves 1.2 until its time has come, and looks after another timer meanwhile.
+const WAITS_FOR_A_LOOP: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    0 100 start a 1.1
+    0 105 call read
+    0 110 switch a:S -
+    1 120 start b 1.2
+    1 121 attach b 1.2
+    1 150 detach b 1.2
+    1 155 call epoll_pwait
+    1 160 switch b:S -
+    1 200 timer
+    1 201 wake b
+    1 202 timerend
+    1 210 switch - b
+    1 215 ret epoll_pwait
+    1 220 start b 2.1
+    1 220 attach b 2.1
+    1 240 detach b 2.1
+    1 240 end b 2.1
+    1 250 call epoll_pwait
+    1 260 switch b:S -
+    1 299 timer
+    1 300 wake b
+    1 301 timerend
+    1 310 switch - b
+    1 315 ret epoll_pwait
+    1 320 attach b 1.2
+    1 330 wake a
+    1 335 detach b 1.2
+    1 335 end b 1.2
+    0 345 switch - a
+    0 350 ret read
+    0 400 end a 1.1
+    0 600 switch a:S -
+    1 600 switch b:S -";
+
+fn waits_for_a_loop(parent: &str) -> Found {
+    let file = format!(
+        "1.1 100..400 shop GET\n1.2 120..335 stock GET parent={parent}\n2.1 220..240 stock GET"
+    );
+    joined(WAITS_FOR_A_LOOP, &file).0
+}
+
+#[test]
+fn who_waits_for_an_event_loop_waits_for_what_its_own_part_of_the_request_waits_for() {
+    assert_shows(
+        &waits_for_a_loop("1").path("1.1"),
+        "100..110 a RUNNING
+           110..150 b RUNNING
+           150..300 b TIMER
+           300..310 b WAIT_CPU
+           310..330 b RUNNING
+         330..345 a WAIT_CPU
+         345..400 a RUNNING",
+    );
+}
+
+#[test]
+fn an_event_loop_that_works_for_no_part_of_the_request_is_followed_from_wake_up_to_wake_up() {
+    assert_shows(
+        &waits_for_a_loop("0").path("1.1"),
+        "100..110 a RUNNING
+           110..121 b RUNNING
+           121..150 b RUNNING for 1.2
+           150..160 b RUNNING
+           160..201 b TIMER
+           201..210 b WAIT_CPU
+           210..220 b RUNNING
+           220..240 b RUNNING for 2.1
+           240..260 b RUNNING
+           260..300 b TIMER
+           300..310 b WAIT_CPU
+           310..320 b RUNNING
+           320..330 b RUNNING for 1.2
+         330..345 a WAIT_CPU
+         345..400 a RUNNING",
+    );
+}
+
+/// What the loop does in one turn: what wakes it, and for whom it works then, for so long.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    by_timer: bool,
+    works_for: Option<&'static str>,
+    wakes: bool,
+    length: i64,
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let works_for = prop_oneof![
+        Just(None),
+        Just(Some("1.2")),
+        Just(Some("1.3")),
+        Just(Some("2.1"))
+    ];
+    (any::<bool>(), works_for, any::<bool>(), 1i64..30).prop_map(
+        |(by_timer, works_for, wakes, length)| Turn {
+            by_timer,
+            works_for,
+            wakes,
+            length,
+        },
+    )
+}
+
+/// Thread a has 1.1 and waits for b, an event loop, whose turns these are: of 1.2 and 1.3, which are parts of it, and of
+/// 2.1. Some end a wait of a.
+fn turns(turns: &[Turn]) -> Found {
+    let mut drawing = "0 0 switch - a\n1 0 switch - b\n2 0 switch - w\n0 50 start a 1.1\n0 60 call read\n0 70 switch a:S -\n\
+        1 80 start b 2.1\n1 85 start b 1.2\n1 86 attach b 1.2\n1 88 start b 1.3\n1 90 attach b 1.3\n1 95 detach b 1.3\n1 96 detach b 1.2\n"
+        .to_owned();
+    let mut at = 100;
+    for turn in turns {
+        drawing += &format!("1 {at} call epoll_pwait\n1 {} switch b:S -\n", at + 2);
+        at += turn.length + 3;
+        drawing += &match turn.by_timer {
+            true => format!("1 {at} timer\n1 {} wake b\n1 {} timerend\n", at + 1, at + 2),
+            false => format!("2 {} wake b\n", at + 1),
+        };
+        let came = i64::from(!turn.by_timer);
+        drawing += &format!(
+            "1 {} switch - b\n1 {} ret epoll_pwait {came}\n",
+            at + 4,
+            at + 5
+        );
+        at += 6;
+        if let Some(span) = turn.works_for {
+            drawing += &format!("1 {at} attach b {span}\n");
+            at += turn.length;
+            if turn.wakes {
+                drawing += &format!(
+                    "1 {at} wake a\n0 {} switch - a\n0 {} switch a:S -\n",
+                    at + 3,
+                    at + 5
+                );
+                at += 6;
+            }
+            drawing += &format!("1 {at} detach b {span}\n");
+            at += 1;
+        }
+    }
+    drawing += &format!(
+        "1 {at} wake a\n1 {} end b 1.3\n1 {0} end b 1.2\n1 {0} end b 2.1\n0 {} switch - a\n0 {} end a 1.1\n",
+        at + 1,
+        at + 5,
+        at + 9
+    );
+    let file = format!(
+        "1.1 50..{end} s o\n1.2 85..{end} s o parent=1\n1.3 88..{end} s o parent=2\n2.1 80..{end} s o",
+        end = at + 1
+    );
+    joined(&drawing, &file).0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn paths_with_parts_of_event_loops_add_up(all in prop::collection::vec(turn(), 1..12)) {
+        adds_up(&turns(&all))?;
+    }
+}
+
+/// Thread c serves a part of the request as well, and longer than the loop b, which it has wake a meanwhile.
+const TWO_SERVE_AT_A_TIME: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    2   0 switch - c
+    0 100 start a 1.1
+    0 105 call read
+    0 110 switch a:S -
+    1 120 start b 1.2
+    1 121 attach b 1.2
+    1 130 detach b 1.2
+    1 132 call epoll_pwait
+    1 135 switch b:S -
+    1 150 timer
+    1 151 wake b
+    1 152 timerend
+    1 155 switch - b
+    1 157 ret epoll_pwait
+    1 160 call epoll_pwait
+    1 165 switch b:S -
+    1 200 timer
+    1 201 wake b
+    1 202 timerend
+    1 205 switch - b
+    1 207 ret epoll_pwait
+    1 210 attach b 1.2
+    1 240 detach b 1.2
+    1 243 call epoll_pwait
+    1 246 switch b:S -
+    2 250 attach c 1.2
+    2 280 wake b
+    1 285 switch - b
+    1 288 ret epoll_pwait 1
+    1 290 attach b 1.2
+    1 330 wake a
+    1 335 detach b 1.2
+    0 345 switch - a
+    0 350 ret read
+    2 380 detach c 1.2
+    2 380 end c 1.2
+    0 400 end a 1.1
+    0 600 switch a:S -
+    1 600 switch b:S -
+    2 600 switch c:S -";
+
+#[test]
+fn who_ended_a_wait_is_on_the_path_though_another_thread_serves_the_part_as_well() {
+    let file = "1.1 100..400 shop GET\n1.2 120..380 stock GET parent=1";
+    let found = joined(TWO_SERVE_AT_A_TIME, file).0;
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    let waker = summary.waits[0]
+        .on
+        .waker()
+        .map(|waker| letter(waker.thread));
+    assert_eq!(waker.as_deref(), Some("b"), "{}", found.path("1.1"));
+}
+
+/// Loops a and b call each other for one request, so many calls each from within the one before.
+fn nested(calls: usize) -> Found {
+    let mut drawing =
+        "0 0 switch - a\n1 0 switch - b\n1 1 call epoll_pwait\n1 2 switch b:S -\n0 3 start a 1.1\n\
+        0 4 attach a 1.1\n"
+            .to_owned();
+    let mut file = String::new();
+    let mut at = 10;
+    let down = (1..calls).map(|call| (call, call + 1));
+    let up = (1..=calls).rev().map(|call| (call, call - 1));
+    for (call, next) in down.chain(up) {
+        let (cpu, other) = ((call - 1) % 2, call % 2);
+        let [own, woken] = [cpu, other].map(|cpu| ["a", "b"][cpu]);
+        if next > 0 {
+            drawing += &format!(
+                "{cpu} {at} wake {woken}\n{other} {} switch - {woken}\n{other} {} ret epoll_pwait 1\n",
+                at + 2,
+                at + 3
+            );
+        }
+        drawing += &format!("{cpu} {} detach {own} 1.{call:x}\n", at + 4);
+        if next < call {
+            drawing += &format!("{cpu} {} end {own} 1.{call:x}\n", at + 4);
+        }
+        if next > 0 {
+            drawing += &format!(
+                "{cpu} {} call epoll_pwait\n{cpu} {} switch {own}:S -\n",
+                at + 5,
+                at + 6
+            );
+        }
+        if next > call {
+            drawing += &format!("{other} {} start {woken} 1.{next:x}\n", at + 8);
+        }
+        if next > 0 {
+            drawing += &format!("{other} {} attach {woken} 1.{next:x}\n", at + 9);
+        }
+        at += 200;
+    }
+    for call in 1..=calls {
+        file += &format!("1.{call:x} 3..{at} s o parent={:x}\n", call - 1);
+    }
+    joined(&drawing, &file).0
+}
+
+#[test]
+fn calls_within_calls_cost_no_more_than_each_of_them() {
+    let found = nested(60);
+    adds_up(&found).expect("paths tile, sums add up");
+    assert!(found.path("1.1").contains("RUNNING"));
+}
