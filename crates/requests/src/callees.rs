@@ -16,15 +16,19 @@ use crate::hosts::{AllHosts, RequestOfHost};
 use crate::path::{Stage, Step, Walked, stages};
 
 impl<'run> AllHosts<'run> {
-    /// The path of a request of `host`, with those of its parts in it.
-    pub(crate) fn with_callees(&self, host: HostId, mut path: Walked<'run>) -> Walked<'run> {
+    /// The path of a request, with those of its parts in it.
+    pub(crate) fn with_callees(&self, of: RequestOfHost) -> Walked<'run> {
+        let mut path = self.walked(of);
+        if self.get(of).tree.is_none() {
+            return path;
+        }
         let mut backwards = Walked::default();
         // Of each part, if event loops served it: it may be waited for again and again.
         let mut parts = BTreeMap::new();
         while let Some(step) = path.steps.pop() {
             let part = self.callee(&step).and_then(|callee| {
                 let part = parts.entry(callee);
-                let part = part.or_insert_with(|| self.path_of_loop(callee, host));
+                let part = part.or_insert_with(|| self.path_of_loop(callee, of.host));
                 part.as_ref()
             });
             let begin = part.and_then(|part| part.begin_before(&step.piece));
@@ -51,7 +55,7 @@ impl<'run> AllHosts<'run> {
     /// The part of a request for which a thread that is waited for works at the end of a piece of the request's path.
     fn callee(&self, step: &Step<'run>) -> Option<RequestOfHost> {
         let (piece, own) = (step.piece, self.get(step.of));
-        if piece.depth == step.depth || own.tree.is_none() {
+        if piece.depth == step.depth {
             return None;
         }
         let (host, end) = (piece.host, piece.recorded.end);

@@ -131,7 +131,7 @@ pub(crate) struct Step<'lines> {
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
-        let Walked { steps, links } = self.with_callees(of.host, self.walked(of));
+        let Walked { steps, links } = self.with_callees(of);
         let mut strangers = Strangers::of(self, of);
         let mut parts = Vec::new();
         for Step {
