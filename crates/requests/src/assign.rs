@@ -167,6 +167,7 @@ fn bare(key: SpanKey, event: &SpanEvent) -> Request {
         servings: Vec::new(),
         told: None,
         tree: None,
+        outer: None,
     }
 }
 

@@ -7,6 +7,8 @@
 //! of spans and back in time, and ends.
 
 use std::collections::BTreeMap;
+use std::iter::successors;
+use std::rc::Rc;
 
 use slowpath_critical_path::Piece;
 use slowpath_model::{HostId, Nanoseconds, TimeRange, Timestamp};
@@ -26,13 +28,13 @@ impl<'run> AllHosts<'run> {
         // Of each part, if event loops served it: it may be waited for again and again.
         let mut parts = BTreeMap::new();
         while let Some(step) = path.steps.pop() {
-            let part = self.callee(&step).and_then(|callee| {
+            let part = self.callees(&step).find_map(|callee| {
                 let part = parts.entry(callee);
-                let part = part.or_insert_with(|| self.path_of_loop(callee, of.host));
-                part.as_ref()
+                let part = part.or_insert_with(|| self.path_of_loop(callee, of.host).map(Rc::new));
+                let part = part.clone()?;
+                Some((part.begin_before(&step.piece)?, part))
             });
-            let begin = part.and_then(|part| part.begin_before(&step.piece));
-            let Some((part, begin)) = part.zip(begin) else {
+            let Some((begin, part)) = part else {
                 backwards.steps.push(step);
                 continue;
             };
@@ -52,17 +54,19 @@ impl<'run> AllHosts<'run> {
         backwards
     }
 
-    /// The part of a request for which a thread that is waited for works at the end of a piece of the request's path.
-    fn callee(&self, step: &Step<'run>) -> Option<RequestOfHost> {
+    /// The part of a request for which a thread that is waited for works at the end of a piece of the request's path,
+    /// and the parts that this one is a part of, the innermost first: an answer may be sent in a short span of its own.
+    fn callees(&self, step: &Step<'run>) -> impl Iterator<Item = RequestOfHost> {
         let (piece, own) = (step.piece, self.get(step.of));
-        if piece.depth == step.depth {
-            return None;
-        }
         let (host, end) = (piece.host, piece.recorded.end);
+        let requests = self.requests(host);
         let last = TimeRange::new(Timestamp::from_ns(end.ns().saturating_sub(1)), end);
-        let (_, request) = self.requests(host).active(piece.thread, last).last()?;
-        let callee = RequestOfHost { host, request };
-        self.get(callee).is_part_of(own).then_some(callee)
+        let is_own_thread = piece.depth == step.depth;
+        let active = (!is_own_thread).then(|| requests.active(piece.thread, last).last());
+        let innermost = active.flatten().map(|(_, request)| request);
+        successors(innermost, |request| requests.get(*request).outer)
+            .take_while(|request| requests.get(*request).is_part_of(own))
+            .map(move |request| RequestOfHost { host, request })
     }
 
     /// The path of a request by the clock of `host`, if its threads do other things while it cannot go on.

@@ -518,6 +518,7 @@ impl Join<'_> {
                 request.told = Some(Box::new(told.told));
                 request.tree = told.tree;
             }
+            requests.find_outer();
             if host.lines.is_some() {
                 let is_unplaced = |request: &&Request| request.first_thread().is_none();
                 without_thread += requests.all().iter().filter(is_unplaced).count();

@@ -114,6 +114,8 @@ pub struct Request {
     /// Its place in the tree of its distributed trace: descendants lie within the ancestor's numbers.
     /// `None` where the way up to a root is not known.
     pub(crate) tree: Option<(u32, u32)>,
+    /// The innermost other request of its host that it is known to be a part of.
+    pub(crate) outer: Option<RequestId>,
 }
 
 /// What the file of a tracing system says about a span.

@@ -82,6 +82,21 @@ impl Requests {
         &mut self.all
     }
 
+    /// Notes of each request which other one it is a part of, once their places in trees are known.
+    pub(crate) fn find_outer(&mut self) {
+        let mut in_trees: Vec<_> = (self.ids())
+            .filter_map(|(id, request)| Some((request.tree?, id)))
+            .collect();
+        in_trees.sort_unstable();
+        let mut open: Vec<RequestId> = Vec::new();
+        for (_, id) in in_trees {
+            let is_part = |outer: &RequestId| self.get(id).is_part_of(self.get(*outer));
+            while open.pop_if(|outer| !is_part(outer)).is_some() {}
+            self.all[id.index()].outer = open.last().copied();
+            open.push(id);
+        }
+    }
+
     /// The requests with their ids.
     pub fn ids(&self) -> impl Iterator<Item = (RequestId, &Request)> {
         (0..).map(RequestId).zip(&self.all)

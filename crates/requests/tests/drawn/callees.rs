@@ -87,6 +87,26 @@ fn an_event_loop_that_works_for_no_part_of_the_request_is_followed_from_wake_up_
     );
 }
 
+#[test]
+fn a_short_span_in_which_an_event_loop_ends_a_wait_is_not_all_that_is_waited_for() {
+    let drawing = WAITS_FOR_A_LOOP.replace(
+        "1 330 wake a",
+        "1 322 start b 1.3\n1 322 attach b 1.3\n1 330 wake a\n1 332 detach b 1.3\n1 332 end b 1.3",
+    );
+    let file = "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=1\n1.3 322..332 stock render parent=2\n\
+        2.1 220..240 stock GET";
+    assert_shows(
+        &joined(&drawing, file).0.path("1.1"),
+        "100..110 a RUNNING
+           110..150 b RUNNING
+           150..300 b TIMER
+           300..310 b WAIT_CPU
+           310..330 b RUNNING
+         330..345 a WAIT_CPU
+         345..400 a RUNNING",
+    );
+}
+
 /// What the loop does in one turn: what wakes it, and for whom it works then, for so long.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
