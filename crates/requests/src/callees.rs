@@ -1,10 +1,10 @@
-//! The parts of a request that event loops served, on the path of who waited for them.
+//! The parts of a request that event loops serve, or several threads in turn, on the path of who waits for them.
 //!
 //! The path of a wait goes into the thread that ended it, and follows from there what woke that thread, one wake-up
-//! after the other. An event loop was woken for others, too. Where it worked for a part of the request when it ended
-//! the wait, the path of that part (`absent.rs`) takes the place of what the loop did since the part began. That path
-//! may lead to other loops, which work for parts of the part: these take their places in turn. So it goes down the tree
-//! of spans and back in time, and ends.
+//! after the other. An event loop was woken for others, too, also while a thread to which it gave the request served
+//! it. Where the thread worked for a part of the request when it ended the wait, the path of that part (`path.rs`)
+//! takes the place of what the thread did since the part began. That path may lead to other threads, which work for
+//! parts of the part: these take their places in turn. So it goes down the tree of spans and back in time, and ends.
 
 use std::collections::BTreeMap;
 use std::iter::successors;
@@ -25,12 +25,12 @@ impl<'run> AllHosts<'run> {
             return path;
         }
         let mut backwards = Walked::default();
-        // Of each part, if event loops served it: it may be waited for again and again.
+        // Each may be waited for again and again.
         let mut parts = BTreeMap::new();
         while let Some(step) = path.steps.pop() {
             let part = self.callees(&step).find_map(|callee| {
                 let part = parts.entry(callee);
-                let part = part.or_insert_with(|| self.path_of_loop(callee, of.host).map(Rc::new));
+                let part = part.or_insert_with(|| self.part(callee, of.host).map(Rc::new));
                 let part = part.clone()?;
                 Some((part.begin_before(&step.piece)?, part))
             });
@@ -69,12 +69,14 @@ impl<'run> AllHosts<'run> {
             .map(move |request| RequestOfHost { host, request })
     }
 
-    /// The path of a request by the clock of `host`, if its threads do other things while it cannot go on.
-    fn path_of_loop(&self, of: RequestOfHost, host: HostId) -> Option<Part<'run>> {
+    /// A part by the clock of `host`; none where what its thread does is its path already: that one serves it alone,
+    /// and does nothing else while it cannot go on.
+    fn part(&self, of: RequestOfHost, host: HostId) -> Option<Part<'run>> {
         let lines = self.hosts().lines(of.host)?;
         let stages = stages(self.get(of));
-        let mut all = stages.iter();
-        if all.all(|stage| absences(self, lines, of, *stage).is_empty()) {
+        if let [stage] = stages[..]
+            && absences(self, lines, of, stage).is_empty()
+        {
             return None;
         }
         let mut path = self.walked(of);

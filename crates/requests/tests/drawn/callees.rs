@@ -107,6 +107,67 @@ fn a_short_span_in_which_an_event_loop_ends_a_wait_is_not_all_that_is_waited_for
     );
 }
 
+/// The loop b gives its part of the request to thread c, and looks after a timer and another request meanwhile.
+const GIVES_IT_TO_A_THREAD: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    2   0 switch - c
+    2   5 call futex
+    2  10 switch c:S -
+    0 100 start a 1.1
+    0 105 call read
+    0 110 switch a:S -
+    1 120 start b 1.2
+    1 121 attach b 1.2
+    1 140 wake c
+    2 145 switch - c
+    2 146 ret futex
+    1 150 detach b 1.2
+    2 150 attach c 1.2
+    1 155 call epoll_pwait
+    1 160 switch b:S -
+    1 200 timer
+    1 201 wake b
+    1 202 timerend
+    1 210 switch - b
+    1 215 ret epoll_pwait
+    1 220 start b 2.1
+    1 220 attach b 2.1
+    1 240 detach b 2.1
+    1 240 end b 2.1
+    1 250 call epoll_pwait
+    1 260 switch b:S -
+    2 300 detach c 1.2
+    2 301 wake b
+    2 305 call futex
+    2 308 switch c:S -
+    1 310 switch - b
+    1 315 ret epoll_pwait 1
+    1 320 attach b 1.2
+    1 330 wake a
+    1 335 detach b 1.2
+    1 335 end b 1.2
+    0 345 switch - a
+    0 350 ret read
+    0 400 end a 1.1
+    0 600 switch a:S -";
+
+#[test]
+fn who_waits_for_an_event_loop_waits_for_the_thread_to_which_it_gave_its_part() {
+    let file = "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=1\n2.1 220..240 stock GET";
+    assert_shows(
+        &joined(GIVES_IT_TO_A_THREAD, file).0.path("1.1"),
+        "100..110 a RUNNING
+           110..150 b RUNNING
+           150..300 c RUNNING
+             300..301 c RUNNING
+           301..310 b WAIT_CPU
+           310..330 b RUNNING
+         330..345 a WAIT_CPU
+         345..400 a RUNNING",
+    );
+}
+
 /// What the loop does in one turn: what wakes it, and for whom it works then, for so long.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
