@@ -168,9 +168,11 @@ fn who_waits_for_an_event_loop_waits_for_the_thread_to_which_it_gave_its_part() 
     );
 }
 
-/// What the loop does in one turn: what wakes it, and for whom it works then, for so long.
+/// What the loop does in one turn: for whom thread w works meanwhile, what wakes it, and for whom it works then, for so
+/// long.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
+    given: Option<&'static str>,
     by_timer: bool,
     works_for: Option<&'static str>,
     wakes: bool,
@@ -178,14 +180,17 @@ struct Turn {
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let works_for = prop_oneof![
-        Just(None),
-        Just(Some("1.2")),
-        Just(Some("1.3")),
-        Just(Some("2.1"))
-    ];
-    (any::<bool>(), works_for, any::<bool>(), 1i64..30).prop_map(
-        |(by_timer, works_for, wakes, length)| Turn {
+    let span = || {
+        prop_oneof![
+            Just(None),
+            Just(Some("1.2")),
+            Just(Some("1.3")),
+            Just(Some("2.1"))
+        ]
+    };
+    (span(), any::<bool>(), span(), any::<bool>(), 1i64..30).prop_map(
+        |(given, by_timer, works_for, wakes, length)| Turn {
+            given,
             by_timer,
             works_for,
             wakes,
@@ -203,6 +208,10 @@ fn turns(turns: &[Turn]) -> Found {
     let mut at = 100;
     for turn in turns {
         drawing += &format!("1 {at} call epoll_pwait\n1 {} switch b:S -\n", at + 2);
+        if let Some(span) = turn.given {
+            let (begin, end) = (at + 1, at + 1 + turn.length);
+            drawing += &format!("2 {begin} attach w {span}\n2 {end} detach w {span}\n");
+        }
         at += turn.length + 3;
         drawing += &match turn.by_timer {
             true => format!("1 {at} timer\n1 {} wake b\n1 {} timerend\n", at + 1, at + 2),
