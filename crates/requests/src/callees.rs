@@ -2,9 +2,10 @@
 //!
 //! The path of a wait goes into the thread that ended it, and follows from there what woke that thread, one wake-up
 //! after the other. An event loop was woken for others, too, also while a thread to which it gave the request served
-//! it. Where the thread worked for a part of the request when it ended the wait, the path of that part (`path.rs`)
-//! takes the place of what the thread did since the part began. That path may lead to other threads, which work for
-//! parts of the part: these take their places in turn. So it goes down the tree of spans and back in time, and ends.
+//! it. Where the thread had worked last for a part of the request when it ended the wait, the path of that part
+//! (`path.rs`) takes the place of what the thread did since the part began. That path may lead to other threads, which
+//! work for parts of the part: these take their places in turn. So it goes down the tree of spans and back in time, and
+//! ends.
 
 use std::collections::BTreeMap;
 use std::iter::successors;
@@ -54,15 +55,15 @@ impl<'run> AllHosts<'run> {
         backwards
     }
 
-    /// The part of a request for which a thread that is waited for works at the end of a piece of the request's path,
-    /// and the parts that this one is a part of, the innermost first: an answer may be sent in a short span of its own.
+    /// The part of a request for which a thread that is waited for worked last in a piece of the request's path, and the
+    /// parts that this one is a part of, the innermost first: an answer may be sent in a short span of its own, or when
+    /// that has ended.
     fn callees(&self, step: &Step<'run>) -> impl Iterator<Item = RequestOfHost> {
         let (piece, own) = (step.piece, self.get(step.of));
-        let (host, end) = (piece.host, piece.recorded.end);
+        let (host, during) = (piece.host, piece.recorded);
         let requests = self.requests(host);
-        let last = TimeRange::new(Timestamp::from_ns(end.ns().saturating_sub(1)), end);
         let is_own_thread = piece.depth == step.depth;
-        let active = (!is_own_thread).then(|| requests.active(piece.thread, last).last());
+        let active = (!is_own_thread).then(|| requests.active(piece.thread, during).last());
         let innermost = active.flatten().map(|(_, request)| request);
         successors(innermost, |request| requests.get(*request).outer)
             .take_while(|request| requests.get(*request).is_part_of(own))

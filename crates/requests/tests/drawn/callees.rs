@@ -87,11 +87,11 @@ fn an_event_loop_that_works_for_no_part_of_the_request_is_followed_from_wake_up_
     );
 }
 
-#[test]
-fn a_short_span_in_which_an_event_loop_ends_a_wait_is_not_all_that_is_waited_for() {
+/// The loop wakes a within a span of its own, 1.3, that `events` tell of.
+fn wakes_in_a_span(events: &str) {
     let drawing = WAITS_FOR_A_LOOP.replace(
-        "1 330 wake a",
-        "1 322 start b 1.3\n1 322 attach b 1.3\n1 330 wake a\n1 332 detach b 1.3\n1 332 end b 1.3",
+        "1 320 attach b 1.2\n    1 330 wake a\n    1 335 detach b 1.2",
+        events,
     );
     let file = "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=1\n1.3 322..332 stock render parent=2\n\
         2.1 220..240 stock GET";
@@ -104,6 +104,30 @@ fn a_short_span_in_which_an_event_loop_ends_a_wait_is_not_all_that_is_waited_for
            310..330 b RUNNING
          330..345 a WAIT_CPU
          345..400 a RUNNING",
+    );
+}
+
+#[test]
+fn a_short_span_in_which_an_event_loop_ends_a_wait_is_not_all_that_is_waited_for() {
+    wakes_in_a_span(
+        "1 320 attach b 1.2
+         1 322 start b 1.3
+         1 322 attach b 1.3
+         1 330 wake a
+         1 332 end b 1.3
+         1 335 detach b 1.2",
+    );
+}
+
+#[test]
+fn an_event_loop_may_end_a_span_before_it_ends_the_wait() {
+    wakes_in_a_span(
+        "1 320 attach b 1.2
+         1 322 start b 1.3
+         1 322 detach b 1.2
+         1 322 attach b 1.3
+         1 325 end b 1.3
+         1 330 wake a",
     );
 }
 
