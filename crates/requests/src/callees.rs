@@ -60,11 +60,11 @@ impl<'run> AllHosts<'run> {
     /// that has ended.
     fn callees(&self, step: &Step<'run>) -> impl Iterator<Item = RequestOfHost> {
         let (piece, own) = (step.piece, self.get(step.of));
-        let (host, during) = (piece.host, piece.recorded);
+        let (host, is_own_thread) = (piece.host, piece.depth == step.depth);
         let requests = self.requests(host);
-        let is_own_thread = piece.depth == step.depth;
-        let active = (!is_own_thread).then(|| requests.active(piece.thread, during).last());
-        let innermost = active.flatten().map(|(_, request)| request);
+        let innermost = (!is_own_thread)
+            .then(|| requests.last_active(piece.thread, piece.recorded))
+            .flatten();
         successors(innermost, |request| requests.get(*request).outer)
             .take_while(|request| requests.get(*request).is_part_of(own))
             .map(move |request| RequestOfHost { host, request })

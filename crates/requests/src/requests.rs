@@ -122,6 +122,15 @@ impl Requests {
         within(&pieces[first..], range)
     }
 
+    /// The last of these.
+    pub(crate) fn last_active(&self, thread: ThreadId, range: TimeRange) -> Option<RequestId> {
+        let pieces = self.active_of(thread);
+        let until = pieces.partition_point(|piece| piece.range.begin < range.end);
+        let last = pieces[..until].last();
+        last.filter(|piece| piece.range.end > range.begin)
+            .map(|piece| piece.request)
+    }
+
     /// Everything that `thread` worked for, in the order of time.
     pub(crate) fn active_of(&self, thread: ThreadId) -> &[Active] {
         let part = self.of_thread.get(&thread);
