@@ -72,7 +72,7 @@ impl<'run> AllHosts<'run> {
 
     /// A part by the clock of `host`; none where what its thread does is its path already: that one serves it alone,
     /// and does nothing else while it cannot go on.
-    fn part(&self, of: RequestOfHost, host: HostId) -> Option<Part<'run>> {
+    fn part(&self, of: RequestOfHost, host: HostId) -> Option<Callee<'run>> {
         let lines = self.hosts().lines(of.host)?;
         let stages = stages(self.get(of));
         if let [stage] = stages[..]
@@ -88,18 +88,18 @@ impl<'run> AllHosts<'run> {
         for link in &mut path.links {
             link.at = told(link.at)?;
         }
-        Some(Part { stages, path })
+        Some(Callee { stages, path })
     }
 }
 
 /// A part of a request.
-struct Part<'run> {
+struct Callee<'run> {
     stages: Vec<Stage>,
     /// By the clock of the host that was asked about.
     path: Walked<'run>,
 }
 
-impl<'run> Part<'run> {
+impl<'run> Callee<'run> {
     /// When it began, if before the end of a piece, and if it is the piece's thread that has it there: several may
     /// serve it at a time.
     fn begin_before(&self, piece: &Piece<'_>) -> Option<Timestamp> {
