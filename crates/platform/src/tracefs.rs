@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::mount::{MountFlags, mount};
 
 const USUAL_PLACE: &str = "/sys/kernel/tracing";
@@ -54,7 +55,8 @@ pub fn find_or_mount() -> Result<PathBuf, TracefsError> {
         Err((path, cause)) => return Err(TracefsError::Forbidden { path, cause }),
     };
     let instances = root.join("instances");
-    rustix::fs::access(&instances, rustix::fs::Access::WRITE_OK).map_err(|cause| {
+    // What `access` says is of the real user, without what capabilities allow.
+    accessat(CWD, &instances, Access::WRITE_OK, AtFlags::EACCESS).map_err(|cause| {
         TracefsError::Forbidden {
             path: instances,
             cause: cause.into(),

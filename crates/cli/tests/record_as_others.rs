@@ -1,7 +1,7 @@
 //! A recorder in a namespace of processes of its own, as in a container: the kernel's events have the numbers of the
-//! host, so it says so, and notes nothing by the numbers that it sees.
+//! host, so it says so, and notes nothing by the numbers that it sees. And one that is not root, but has the capability.
 //!
-//! Needs root, tracefs and unshare(1); skips visibly where one is missing.
+//! Needs root, tracefs, unshare(1) and setpriv(1); skips visibly where one is missing.
 
 mod support;
 
@@ -51,4 +51,20 @@ fn nothing_is_noted_by_numbers_that_events_do_not_have() {
     assert!(!noted(&apart));
     // Where the tests run in a container themselves, it is the same.
     assert_eq!(of_host.contains(APART), !noted(&beside), "{of_host}");
+}
+
+#[test]
+fn who_has_the_capability_records_without_being_root() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = env!("CARGO_BIN_EXE_slowpath");
+    if let Err(why) = recorded(&[program], &folder.path().join("root")) {
+        return skip(&why);
+    }
+    let other = "setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+dac_override \
+        --ambient-caps=+dac_override";
+    let other: Vec<&str> = other.split_whitespace().chain([program]).collect();
+    match recorded(&other, &folder.path().join("other")) {
+        Err(why) if why.contains("setpriv") => skip(&why),
+        told => assert!(told.is_ok(), "{told:?}"),
+    }
 }
