@@ -12,6 +12,8 @@ use slowpath_model::{Nanoseconds, ProcessId, SpanId, ThreadId, TimeRange, Timest
 use slowpath_read_spans::{Attribute, SpanKind, SpanStatus};
 use utoipa::ToSchema;
 
+use crate::trees::Tree;
+
 /// A request of a host: its position in [`Requests::all`](crate::Requests::all).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
@@ -111,9 +113,8 @@ pub struct Request {
     pub servings: Vec<Serving>,
     /// What the tracing system's file says, where it has the span.
     pub told: Option<Box<Told>>,
-    /// Its place in the tree of its distributed trace: descendants lie within the ancestor's numbers.
-    /// `None` where the way up to a root is not known.
-    pub(crate) tree: Option<(u32, u32)>,
+    /// Its place in the tree of its distributed trace, where that is known.
+    pub(crate) tree: Option<Tree>,
     /// The innermost other request of its host that it is known to be a part of.
     pub(crate) outer: Option<RequestId>,
 }
@@ -198,19 +199,13 @@ impl Request {
     pub(crate) fn is_part_of(&self, other: &Self) -> bool {
         let trees = self.tree.zip(other.tree);
         self.key.trace == other.key.trace
-            && trees
-                .is_some_and(|(own, outer)| own != outer && outer.0 <= own.0 && own.1 <= outer.1)
+            && trees.is_some_and(|(own, outer)| own != outer && own.is_within(outer))
     }
 
     /// Whether one of the two is part of the other, as far as the trace tells: within one
     /// distributed trace whose tree is not known, everything may be part of everything.
     pub fn is_kin(&self, other: &Self) -> bool {
-        let within =
-            |(begin, end): (u32, u32), outer: (u32, u32)| outer.0 <= begin && end <= outer.1;
-        self.key.trace == other.key.trace
-            && match (self.tree, other.tree) {
-                (Some(own), Some(others)) => within(own, others) || within(others, own),
-                _ => true,
-            }
+        let trees = self.tree.zip(other.tree);
+        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.may_be_kin(other))
     }
 }

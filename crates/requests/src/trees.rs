@@ -10,12 +10,31 @@ use slowpath_read_spans::Span;
 use crate::join::key_of;
 use crate::request::SpanKey;
 
-/// A span's place in the tree of its trace: descendants lie within their ancestors' numbers.
-pub(crate) type Tree = (u32, u32);
+/// A span's place in the tree of its trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tree {
+    /// Descendants lie within their ancestors' numbers.
+    numbers: (u32, u32),
+    /// The number of the topmost span of its branch, where that one's parent is missing: who calls from outside of the
+    /// recording. How branches of a trace hang together is not known then.
+    branch: Option<u32>,
+}
+
+impl Tree {
+    /// Whether the span is a descendant of another one of its trace, or that one itself.
+    pub(crate) fn is_within(self, outer: Self) -> bool {
+        outer.numbers.0 <= self.numbers.0 && self.numbers.1 <= outer.numbers.1
+    }
+
+    /// Whether one of two spans of a trace may be within the other.
+    pub(crate) fn may_be_kin(self, other: Self) -> bool {
+        self.is_within(other) || other.is_within(self) || self.branch != other.branch
+    }
+}
 
 /// What spans say about each other.
 pub(crate) struct Trees {
-    /// By span: its place, where its way up to a root is known.
+    /// By span: its place; none where it or an ancestor is an ancestor of its own.
     pub(crate) places: Vec<Option<Tree>>,
     /// Positions of the spans that name a parent which is none of them.
     pub(crate) orphans: Vec<usize>,
@@ -51,7 +70,7 @@ impl Trees {
             }
         }
         Self {
-            places: places(roots, children, spans.len()),
+            places: places(roots, &orphans, children, spans.len()),
             orphans,
             circles: circles(&parents),
         }
@@ -60,21 +79,28 @@ impl Trees {
 
 fn places(
     roots: Vec<usize>,
+    orphans: &[usize],
     mut children: FxHashMap<usize, Vec<usize>>,
     spans: usize,
 ) -> Vec<Option<Tree>> {
     let mut places: Vec<Option<Tree>> = vec![None; spans];
-    let mut open: Vec<(usize, bool)> = roots.into_iter().map(|root| (root, false)).collect();
+    let mut open: Vec<(usize, bool)> = Vec::new();
     let mut next = 0;
-    while let Some((position, is_left)) = open.pop() {
-        match &mut places[position] {
-            Some(tree) if is_left => tree.1 = next,
-            tree => {
-                *tree = Some((next, next));
-                next += 1;
-                open.push((position, true));
-                let own = children.remove(&position).unwrap_or_default();
-                open.extend(own.into_iter().map(|child| (child, false)));
+    let roots = roots.into_iter().map(|root| (root, false));
+    for (top, is_orphan) in roots.chain(orphans.iter().map(|orphan| (*orphan, true))) {
+        let branch = is_orphan.then_some(next);
+        open.push((top, false));
+        while let Some((position, is_left)) = open.pop() {
+            match &mut places[position] {
+                Some(tree) if is_left => tree.numbers.1 = next,
+                tree => {
+                    let numbers = (next, next);
+                    *tree = Some(Tree { numbers, branch });
+                    next += 1;
+                    open.push((position, true));
+                    let own = children.remove(&position).unwrap_or_default();
+                    open.extend(own.into_iter().map(|child| (child, false)));
+                }
             }
         }
     }

@@ -45,24 +45,50 @@ const WAITS_FOR_A_LOOP: &str = "
     1 600 switch b:S -";
 
 fn waits_for_a_loop(parent: &str) -> Found {
+    called_from_outside("", parent)
+}
+
+/// The same, where the request is a part of `caller`, which was not recorded.
+fn called_from_outside(caller: &str, parent: &str) -> Found {
     let file = format!(
-        "1.1 100..400 shop GET\n1.2 120..335 stock GET parent={parent}\n2.1 220..240 stock GET"
+        "1.1 100..400 shop GET {caller}\n1.2 120..335 stock GET parent={parent}\n2.1 220..240 stock GET"
     );
     joined(WAITS_FOR_A_LOOP, &file).0
 }
 
+/// What is to be told then.
+const WAITS_FOR_ITS_PART: &str = "100..110 a RUNNING
+      110..150 b RUNNING
+      150..300 b TIMER
+      300..310 b WAIT_CPU
+      310..330 b RUNNING
+    330..345 a WAIT_CPU
+    345..400 a RUNNING";
+
 #[test]
 fn who_waits_for_an_event_loop_waits_for_what_its_own_part_of_the_request_waits_for() {
-    assert_shows(
-        &waits_for_a_loop("1").path("1.1"),
-        "100..110 a RUNNING
-           110..150 b RUNNING
-           150..300 b TIMER
-           300..310 b WAIT_CPU
-           310..330 b RUNNING
-         330..345 a WAIT_CPU
-         345..400 a RUNNING",
-    );
+    assert_shows(&waits_for_a_loop("1").path("1.1"), WAITS_FOR_ITS_PART);
+}
+
+#[test]
+fn parts_of_a_request_are_known_though_who_called_it_was_not_recorded() {
+    let found = called_from_outside("parent=9", "1");
+    assert_shows(&found.path("1.1"), WAITS_FOR_ITS_PART);
+}
+
+#[test]
+fn a_span_whose_parent_is_missing_may_be_a_part_of_any_of_its_trace() {
+    for found in [
+        waits_for_a_loop("9"),
+        called_from_outside("parent=9", "9"),
+        called_from_outside("parent=9", "0"),
+    ] {
+        let path = found.path("1.1");
+        assert!(
+            path.contains("for 2.1") && !path.contains("for 1.2"),
+            "{path}"
+        );
+    }
 }
 
 #[test]
@@ -95,16 +121,7 @@ fn wakes_in_a_span(events: &str) {
     );
     let file = "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=1\n1.3 322..332 stock render parent=2\n\
         2.1 220..240 stock GET";
-    assert_shows(
-        &joined(&drawing, file).0.path("1.1"),
-        "100..110 a RUNNING
-           110..150 b RUNNING
-           150..300 b TIMER
-           300..310 b WAIT_CPU
-           310..330 b RUNNING
-         330..345 a WAIT_CPU
-         345..400 a RUNNING",
-    );
+    assert_shows(&joined(&drawing, file).0.path("1.1"), WAITS_FOR_ITS_PART);
 }
 
 #[test]
