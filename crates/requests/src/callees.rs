@@ -29,18 +29,24 @@ impl<'run> AllHosts<'run> {
         // Each may be waited for again and again.
         let mut parts = BTreeMap::new();
         while let Some(step) = path.steps.pop() {
-            let part = self.callees(&step).find_map(|callee| {
-                let part = parts.entry(callee);
-                let part = part.or_insert_with(|| self.part(callee, of.host).map(Rc::new));
-                let part = part.clone()?;
-                Some((part.begin_before(&step.piece)?, part))
-            });
-            let Some((begin, part)) = part else {
+            let callees = self.callees(&step);
+            let mut found = |has_ended| {
+                callees.clone().find_map(|callee| {
+                    let part = parts.entry(callee);
+                    let part = part.or_insert_with(|| self.part(callee, of.host).map(Rc::new));
+                    let part = part.clone()?;
+                    Some((part.before(&step.piece, has_ended)?, part))
+                })
+            };
+            let Some((range, part)) = found(false).or_else(|| found(true)) else {
                 backwards.steps.push(step);
                 continue;
             };
-            let begin = take_since(&mut path.steps, step, begin);
-            let range = TimeRange::new(begin, step.piece.range.end);
+            let after = TimeRange::new(range.end, step.piece.range.end);
+            let after = clipped(&step.piece, after).map(|piece| Step { piece, ..step });
+            backwards.steps.extend(after);
+            let begin = take_since(&mut path.steps, step, range.begin);
+            let range = TimeRange::new(begin, range.end);
             while let Some(link) = path.links.pop_if(|link| link.at >= range.end) {
                 backwards.links.push(link);
             }
@@ -57,8 +63,8 @@ impl<'run> AllHosts<'run> {
 
     /// The part of a request for which a thread that is waited for worked last in a piece of the request's path, and the
     /// parts that this one is a part of, the innermost first: an answer may be sent in a short span of its own, or when
-    /// that has ended.
-    fn callees(&self, step: &Step<'run>) -> impl Iterator<Item = RequestOfHost> {
+    /// that has ended; some frameworks end all of them first.
+    fn callees(&self, step: &Step<'run>) -> impl Iterator<Item = RequestOfHost> + Clone {
         let (piece, own) = (step.piece, self.get(step.of));
         let (host, is_own_thread) = (piece.host, piece.depth == step.depth);
         let requests = self.requests(host);
@@ -100,14 +106,19 @@ struct Callee<'run> {
 }
 
 impl<'run> Callee<'run> {
-    /// When it began, if before the end of a piece, and if it is the piece's thread that has it there: several may
-    /// serve it at a time.
-    fn begin_before(&self, piece: &Piece<'_>) -> Option<Timestamp> {
-        let end = piece.recorded.end;
-        let place = (self.stages).partition_point(|stage| stage.range.end < end);
-        let begin = self.path.steps.first()?.piece.range.begin;
-        let has_it = self.stages.get(place)?.thread == piece.thread;
-        (has_it && begin < piece.range.end).then_some(begin)
+    /// From its begin to the end of a piece, or to its own end if it `has_ended` within the piece; if the piece's thread
+    /// has it there: several may serve it at a time.
+    fn before(&self, piece: &Piece<'_>, has_ended: bool) -> Option<TimeRange> {
+        let (first, last) = (self.path.steps.first()?, self.path.steps.last()?);
+        let at_end = (self.stages).partition_point(|stage| stage.range.end < piece.recorded.end);
+        let (stage, end) = match has_ended {
+            true if at_end == self.stages.len() => (self.stages.last()?, last.piece.range.end),
+            true => return None,
+            false => (self.stages.get(at_end)?, piece.range.end),
+        };
+        let range = TimeRange::new(first.piece.range.begin, end.min(piece.range.end));
+        let has_it = stage.thread == piece.thread && range.end > piece.range.begin;
+        (has_it && !range.is_empty()).then_some(range)
     }
 
     /// What of its path is within `range`, on top of what `step` is on top of.

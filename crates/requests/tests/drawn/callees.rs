@@ -148,6 +148,16 @@ fn an_event_loop_may_end_a_span_before_it_ends_the_wait() {
     );
 }
 
+#[test]
+fn an_event_loop_may_end_all_its_spans_before_it_ends_the_wait() {
+    let drawing = WAITS_FOR_A_LOOP.replace(
+        "1 330 wake a\n    1 335 detach b 1.2\n    1 335 end b 1.2",
+        "1 325 detach b 1.2\n    1 325 end b 1.2\n    1 330 wake a",
+    );
+    let file = "1.1 100..400 shop GET\n1.2 120..325 stock GET parent=1\n2.1 220..240 stock GET";
+    assert_shows(&joined(&drawing, file).0.path("1.1"), WAITS_FOR_ITS_PART);
+}
+
 /// The loop b gives its part of the request to thread c, and looks after a timer and another request meanwhile.
 const GIVES_IT_TO_A_THREAD: &str = "
     0   0 switch - a
