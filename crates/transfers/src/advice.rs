@@ -248,7 +248,7 @@ impl Advice {
                 decided
             )
         } else {
-            "all that is sent is read".to_owned()
+            "every field of it that is sent is read".to_owned()
         };
         let tells_of_changes = used.is_empty() && call == Call::MayChange;
         if is_entity && !never.is_empty() && perhaps < 1.0 && !tells_of_changes {

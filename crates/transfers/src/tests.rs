@@ -102,7 +102,7 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "to 400 0 0 20\n nullable 0 0 400 20",
-        "all that is sent is read",
+        "every field of it that is sent is read",
         false,
     );
     check(
@@ -212,7 +212,11 @@ fn what_changes_entities_needs_them_whole() {
     let unless = ", unless the program changes such entities";
     check("JdbcTemplate", drawn, &format!("{fields}{some}"));
     check("Hibernate", drawn, &format!("{fields}{unless}{some}"));
-    check("Hibernate", "to 400 0 0 20", "all that is sent is read");
+    check(
+        "Hibernate",
+        "to 400 0 0 20",
+        "every field of it that is sent is read",
+    );
 }
 
 #[test]
