@@ -208,4 +208,10 @@ impl Request {
         let trees = self.tree.zip(other.tree);
         self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.may_be_kin(other))
     }
+
+    /// The same, where no request of the trace is taken for a part of another one because the caller of either is missing.
+    pub(crate) fn is_known_kin(&self, other: &Self) -> bool {
+        let trees = self.tree.zip(other.tree);
+        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.is_kin(other))
+    }
 }

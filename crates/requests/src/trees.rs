@@ -15,8 +15,8 @@ use crate::request::SpanKey;
 pub(crate) struct Tree {
     /// Descendants lie within their ancestors' numbers.
     numbers: (u32, u32),
-    /// The number of the topmost span of its branch, where that one's parent is missing: who calls from outside of the
-    /// recording. How branches of a trace hang together is not known then.
+    /// A number of the missing parent at the top, where that is so: who calls from outside of the recording. How such
+    /// branches of a trace hang together is not known; those with one parent lie beside each other.
     branch: Option<u32>,
 }
 
@@ -26,9 +26,14 @@ impl Tree {
         outer.numbers.0 <= self.numbers.0 && self.numbers.1 <= outer.numbers.1
     }
 
-    /// Whether one of two spans of a trace may be within the other.
+    /// Whether one of two spans of a trace is within the other.
+    pub(crate) fn is_kin(self, other: Self) -> bool {
+        self.is_within(other) || other.is_within(self)
+    }
+
+    /// Whether that may be so.
     pub(crate) fn may_be_kin(self, other: Self) -> bool {
-        self.is_within(other) || other.is_within(self) || self.branch != other.branch
+        self.is_kin(other) || self.branch != other.branch
     }
 }
 
@@ -53,15 +58,11 @@ impl Trees {
         let mut roots: Vec<usize> = Vec::new();
         let mut orphans = Vec::new();
         for (position, span) in spans.iter().enumerate() {
-            let Some(parent) = span.parent().filter(|parent| *parent != SpanId(0)) else {
+            let Some(parent) = parent_of(span) else {
                 roots.push(position);
                 continue;
             };
-            let key = SpanKey {
-                trace: span.trace,
-                span: parent,
-            };
-            match first_of.get(&key) {
+            match first_of.get(&parent) {
                 Some(&parent) => {
                     parents[position] = Some(parent);
                     children.entry(parent).or_default().push(position);
@@ -70,25 +71,33 @@ impl Trees {
             }
         }
         Self {
-            places: places(roots, &orphans, children, spans.len()),
+            places: places(roots, &orphans, children, spans),
             orphans,
             circles: circles(&parents),
         }
     }
 }
 
+fn parent_of(span: &Span) -> Option<SpanKey> {
+    let parent = span.parent().filter(|parent| *parent != SpanId(0))?;
+    Some(SpanKey {
+        trace: span.trace,
+        span: parent,
+    })
+}
+
 fn places(
     roots: Vec<usize>,
     orphans: &[usize],
     mut children: FxHashMap<usize, Vec<usize>>,
-    spans: usize,
+    spans: &[Span],
 ) -> Vec<Option<Tree>> {
-    let mut places: Vec<Option<Tree>> = vec![None; spans];
+    let mut places: Vec<Option<Tree>> = vec![None; spans.len()];
+    let mut branches: FxHashMap<SpanKey, u32> = FxHashMap::default();
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut next = 0;
-    let roots = roots.into_iter().map(|root| (root, false));
-    for (top, is_orphan) in roots.chain(orphans.iter().map(|orphan| (*orphan, true))) {
-        let branch = is_orphan.then_some(next);
+    for &top in roots.iter().chain(orphans) {
+        let branch = parent_of(&spans[top]).map(|missing| *branches.entry(missing).or_insert(next));
         open.push((top, false));
         while let Some((position, is_left)) = open.pop() {
             match &mut places[position] {

@@ -76,11 +76,23 @@ fn parts_of_a_request_are_known_though_who_called_it_was_not_recorded() {
     assert_shows(&found.path("1.1"), WAITS_FOR_ITS_PART);
 }
 
+/// A page that asks for several things: of one span, as a load generator with one context has, or of a span for each.
+#[test]
+fn requests_that_a_caller_who_was_not_recorded_makes_at_once_are_no_parts_of_each_other() {
+    let drawing = WAITS_FOR_A_LOOP.replace("2.1", "1.3");
+    for caller in ["9", "8"] {
+        let file = format!(
+            "1.1 100..400 shop GET parent=9\n1.2 120..335 stock GET parent=1\n1.3 220..240 stock GET parent={caller}"
+        );
+        assert_shows(&joined(&drawing, &file).0.path("1.1"), WAITS_FOR_ITS_PART);
+    }
+}
+
 #[test]
 fn a_span_whose_parent_is_missing_may_be_a_part_of_any_of_its_trace() {
     for found in [
         waits_for_a_loop("9"),
-        called_from_outside("parent=9", "9"),
+        called_from_outside("parent=8", "9"),
         called_from_outside("parent=9", "0"),
     ] {
         let path = found.path("1.1");
