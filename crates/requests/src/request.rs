@@ -205,13 +205,16 @@ impl Request {
     /// Whether one of the two is part of the other, as far as the trace tells: within one
     /// distributed trace whose tree is not known, everything may be part of everything.
     pub fn is_kin(&self, other: &Self) -> bool {
-        let trees = self.tree.zip(other.tree);
-        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.may_be_kin(other))
+        self.is_kin_by(other, Tree::may_be_kin)
     }
 
-    /// The same, where no request of the trace is taken for a part of another one because the caller of either is missing.
-    pub(crate) fn is_known_kin(&self, other: &Self) -> bool {
+    /// The same, if a request whose caller is missing is no part of what others of its trace do.
+    pub(crate) fn is_kin_inside(&self, other: &Self) -> bool {
+        self.is_kin_by(other, Tree::may_be_kin_inside)
+    }
+
+    fn is_kin_by(&self, other: &Self, may_be: impl Fn(Tree, Tree) -> bool) -> bool {
         let trees = self.tree.zip(other.tree);
-        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.is_kin(other))
+        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| may_be(own, other))
     }
 }

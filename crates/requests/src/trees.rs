@@ -1,11 +1,11 @@
 //! The trees that spans of files form, by the parents that they name.
 //!
-//! Spans may name parents that are not there, or be their own ancestors: they have no place then, and
-//! are told. Which span is whose request, and on which host, is `join`'s matter.
+//! Spans may name parents that are not there, or be their own ancestors, and are told then. Those in a circle, and what is
+//! below them, have no place. Which span is whose request, and on which host, is `join`'s matter.
 
 use rustc_hash::FxHashMap;
 use slowpath_model::SpanId;
-use slowpath_read_spans::Span;
+use slowpath_read_spans::{Span, SpanKind};
 
 use crate::join::key_of;
 use crate::request::SpanKey;
@@ -15,9 +15,17 @@ use crate::request::SpanKey;
 pub(crate) struct Tree {
     /// Descendants lie within their ancestors' numbers.
     numbers: (u32, u32),
-    /// A number of the missing parent at the top, where that is so: who calls from outside of the recording. How such
-    /// branches of a trace hang together is not known; those with one parent lie beside each other.
-    branch: Option<u32>,
+    /// The topmost span that is known above it, where that one's parent is missing. How several such branches of a trace
+    /// hang together is not known; those with one parent lie beside each other.
+    orphan: Option<Orphan>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Orphan {
+    /// A number of the parent.
+    parent: u32,
+    /// Whether it serves a call: the parent is the caller, in another process; else one of its own process is missing.
+    is_called: bool,
 }
 
 impl Tree {
@@ -26,14 +34,20 @@ impl Tree {
         outer.numbers.0 <= self.numbers.0 && self.numbers.1 <= outer.numbers.1
     }
 
-    /// Whether one of two spans of a trace is within the other.
-    pub(crate) fn is_kin(self, other: Self) -> bool {
+    fn is_kin(self, other: Self) -> bool {
         self.is_within(other) || other.is_within(self)
     }
 
-    /// Whether that may be so.
+    /// Whether one of two spans of a trace may be within the other.
     pub(crate) fn may_be_kin(self, other: Self) -> bool {
-        self.is_kin(other) || self.branch != other.branch
+        let parent = |tree: Self| tree.orphan.map(|orphan| orphan.parent);
+        self.is_kin(other) || parent(self) != parent(other)
+    }
+
+    /// The same, if what was called from outside is no part of anything else.
+    pub(crate) fn may_be_kin_inside(self, other: Self) -> bool {
+        let lacks_inner = |tree: Self| tree.orphan.is_some_and(|orphan| !orphan.is_called);
+        self.is_kin(other) || self.may_be_kin(other) && (lacks_inner(self) || lacks_inner(other))
     }
 }
 
@@ -93,18 +107,21 @@ fn places(
     spans: &[Span],
 ) -> Vec<Option<Tree>> {
     let mut places: Vec<Option<Tree>> = vec![None; spans.len()];
-    let mut branches: FxHashMap<SpanKey, u32> = FxHashMap::default();
+    let mut missing: FxHashMap<SpanKey, u32> = FxHashMap::default();
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut next = 0;
     for &top in roots.iter().chain(orphans) {
-        let branch = parent_of(&spans[top]).map(|missing| *branches.entry(missing).or_insert(next));
+        let orphan = parent_of(&spans[top]).map(|parent| Orphan {
+            parent: *missing.entry(parent).or_insert(next),
+            is_called: matches!(spans[top].kind, SpanKind::Server | SpanKind::Consumer),
+        });
         open.push((top, false));
         while let Some((position, is_left)) = open.pop() {
             match &mut places[position] {
                 Some(tree) if is_left => tree.numbers.1 = next,
                 tree => {
                     let numbers = (next, next);
-                    *tree = Some(Tree { numbers, branch });
+                    *tree = Some(Tree { numbers, orphan });
                     next += 1;
                     open.push((position, true));
                     let own = children.remove(&position).unwrap_or_default();

@@ -80,9 +80,29 @@ fn parts_of_a_request_are_known_though_who_called_it_was_not_recorded() {
 #[test]
 fn requests_that_a_caller_who_was_not_recorded_makes_at_once_are_no_parts_of_each_other() {
     let drawing = WAITS_FOR_A_LOOP.replace("2.1", "1.3");
-    for caller in ["9", "8"] {
+    for other in ["parent=9", "parent=8 called"] {
         let file = format!(
-            "1.1 100..400 shop GET parent=9\n1.2 120..335 stock GET parent=1\n1.3 220..240 stock GET parent={caller}"
+            "1.1 100..400 shop GET parent=9 called\n1.2 120..335 stock GET parent=1\n1.3 220..240 stock GET {other}"
+        );
+        assert_shows(&joined(&drawing, &file).0.path("1.1"), WAITS_FOR_ITS_PART);
+    }
+}
+
+/// The loop takes up the span of an own call first, and then who made it.
+#[test]
+fn a_part_of_a_request_is_one_though_a_span_between_them_is_missing() {
+    let drawing = WAITS_FOR_A_LOOP
+        .replace(
+            "1 150 detach b 1.2",
+            "1 140 start b 1.3\n1 141 attach b 1.3\n1 145 detach b 1.3\n1 150 detach b 1.2",
+        )
+        .replace(
+            "1 320 attach b 1.2",
+            "1 316 attach b 1.3\n1 318 end b 1.3\n1 320 attach b 1.2",
+        );
+    for parent in ["2", "8"] {
+        let file = format!(
+            "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=1\n1.3 140..318 stock GET parent={parent}"
         );
         assert_shows(&joined(&drawing, &file).0.path("1.1"), WAITS_FOR_ITS_PART);
     }

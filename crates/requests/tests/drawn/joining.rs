@@ -11,7 +11,8 @@ use slowpath_requests::{
 
 use crate::support::{Drawing, Found, assert_shows};
 
-/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1` and attributes `key=value`.
+/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1`, `called` if it serves a call, and attributes
+/// `key=value`.
 fn spans(text: &str) -> Vec<Span> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(span).collect()
@@ -39,6 +40,10 @@ fn span(line: &str) -> Span {
         attributes: Vec::new(),
     };
     for word in rest {
+        if *word == "called" {
+            made.kind = SpanKind::Server;
+            continue;
+        }
         let (key, value) = word.split_once('=').expect("KEY=VALUE");
         if key == "parent" {
             made.references.push(Reference {
