@@ -167,7 +167,6 @@ fn bare(key: SpanKey, event: &SpanEvent) -> Request {
         servings: Vec::new(),
         told: None,
         tree: None,
-        outer: None,
     }
 }
 

@@ -71,7 +71,7 @@ impl<'run> AllHosts<'run> {
         let innermost = (!is_own_thread)
             .then(|| requests.last_active(piece.thread, piece.recorded))
             .flatten();
-        successors(innermost, |request| requests.get(*request).outer)
+        successors(innermost, |request| requests.outer(*request))
             .take_while(|request| requests.get(*request).is_part_of(own))
             .map(move |request| RequestOfHost { host, request })
     }

@@ -115,8 +115,6 @@ pub struct Request {
     pub told: Option<Box<Told>>,
     /// Its place in the tree of its distributed trace, where that is known.
     pub(crate) tree: Option<Tree>,
-    /// The innermost other request of its host that it is known to be a part of.
-    pub(crate) outer: Option<RequestId>,
 }
 
 /// What the file of a tracing system says about a span.

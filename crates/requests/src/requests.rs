@@ -19,6 +19,8 @@ use crate::{SpanEvent, threads};
 #[derive(Debug, Default)]
 pub struct Requests {
     all: Vec<Request>,
+    /// By request: the innermost other one that it is known to be a part of. Empty where no file tells of any.
+    outer: Vec<Option<RequestId>>,
     /// In the order of thread and time, apart.
     active: Vec<Active>,
     /// By thread: its part of `active`.
@@ -54,6 +56,7 @@ impl Requests {
         }
         Self {
             all: assigned.requests,
+            outer: Vec::new(),
             active: assigned.active,
             of_thread,
             unseen: assigned.unseen,
@@ -82,19 +85,28 @@ impl Requests {
         &mut self.all
     }
 
-    /// Notes of each request which other one it is a part of, once their places in trees are known.
+    /// Notes which requests are parts of which, once their places in trees are known.
     pub(crate) fn find_outer(&mut self) {
         let mut in_trees: Vec<_> = (self.ids())
             .filter_map(|(id, request)| Some((request.tree?, id)))
             .collect();
+        if in_trees.is_empty() {
+            return;
+        }
+        self.outer = vec![None; self.all.len()];
         in_trees.sort_unstable();
         let mut open: Vec<RequestId> = Vec::new();
         for (_, id) in in_trees {
             let is_part = |outer: &RequestId| self.get(id).is_part_of(self.get(*outer));
             while open.pop_if(|outer| !is_part(outer)).is_some() {}
-            self.all[id.index()].outer = open.last().copied();
+            self.outer[id.index()] = open.last().copied();
             open.push(id);
         }
+    }
+
+    /// The innermost other request that one is known to be a part of.
+    pub(crate) fn outer(&self, id: RequestId) -> Option<RequestId> {
+        *self.outer.get(id.index())?
     }
 
     /// The requests with their ids.
