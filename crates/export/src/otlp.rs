@@ -60,6 +60,8 @@ struct Span {
     parent_span_id: Option<String>,
     name: String,
     kind: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flags: Option<u32>,
     start_time_unix_nano: String,
     end_time_unix_nano: String,
     attributes: Vec<Attribute>,
@@ -237,6 +239,7 @@ fn own_span(host: HostRequests<'_>, request: &Request) -> Span {
         ));
     }
     span.kind = number_of_kind(told.kind);
+    span.flags = (told.has_remote_parent).map(|is_remote| 1 << 8 | u32::from(is_remote) << 9);
     span.status = match told.status {
         SpanStatus::Unset => None,
         SpanStatus::Ok => Some(Status { code: 1 }),
@@ -333,6 +336,7 @@ fn span(
         parent_span_id: parent.map(|parent| parent.to_string()),
         name,
         kind: number_of_kind(SpanKind::Internal),
+        flags: None,
         status: None,
         start_time_unix_nano: range.begin.ns().to_string(),
         end_time_unix_nano: range.end.ns().to_string(),

@@ -204,6 +204,11 @@ pub(crate) fn kind_of_number(number: u64) -> SpanKind {
     }
 }
 
+/// What OTLP's flags of a span say of its parent: of bit 8 whether they say so, of bit 9 that it is in another process.
+pub(crate) fn has_remote_parent(flags: u64) -> Option<bool> {
+    (flags & 1 << 8 != 0).then_some(flags & 1 << 9 != 0)
+}
+
 /// The status that OTLP numbers so.
 pub(crate) fn status_of_number(number: u64) -> SpanStatus {
     match number {

@@ -26,6 +26,8 @@ pub struct Span {
     pub end: Timestamp,
     /// Its side of a call.
     pub kind: SpanKind,
+    /// Whether its parent is in another process, where that is told (OTLP: `flags`).
+    pub has_remote_parent: Option<bool>,
     /// Whether it failed.
     pub status: SpanStatus,
     /// Attributes of the span (Jaeger: tags), then of its process (OTLP: resource).

@@ -67,7 +67,7 @@ fn served(all: &AllHosts<'_>, of: RequestOfHost, stage: Stage) -> Vec<TimeRange>
         .filter(|serving| serving.thread == stage.thread)
         .map(|serving| serving.range.intersect(stage.range));
     let kin = (requests.active(stage.thread, stage.range))
-        .filter(|(_, other)| requests.get(*other).is_kin_inside(request))
+        .filter(|(_, other)| requests.get(*other).is_kin(request))
         .map(|(when, _)| when);
     let mut served: Vec<TimeRange> = (servings.chain(kin))
         .filter(|when| !when.is_empty())
@@ -143,5 +143,5 @@ fn serves_others(
 ) -> bool {
     let (requests, request) = (all.requests(of.host), all.get(of));
     (requests.active(thread, range))
-        .any(|(_, other)| other != of.request && !requests.get(other).is_kin_inside(request))
+        .any(|(_, other)| other != of.request && !requests.get(other).is_kin(request))
 }

@@ -289,6 +289,7 @@ impl Join<'_> {
                 service: span.service,
                 operation: span.operation,
                 kind: span.kind,
+                has_remote_parent: span.has_remote_parent,
                 status: span.status,
                 attributes: span.attributes,
             },

@@ -130,6 +130,8 @@ pub struct Told {
     pub window: TimeRange,
     /// Its side of a call.
     pub kind: SpanKind,
+    /// Whether its parent is in another process, where that is told.
+    pub has_remote_parent: Option<bool>,
     /// Whether it failed.
     pub status: SpanStatus,
     /// What else was said.
@@ -203,16 +205,7 @@ impl Request {
     /// Whether one of the two is part of the other, as far as the trace tells: within one
     /// distributed trace whose tree is not known, everything may be part of everything.
     pub fn is_kin(&self, other: &Self) -> bool {
-        self.is_kin_by(other, Tree::may_be_kin)
-    }
-
-    /// The same, if a request whose caller is missing is no part of what others of its trace do.
-    pub(crate) fn is_kin_inside(&self, other: &Self) -> bool {
-        self.is_kin_by(other, Tree::may_be_kin_inside)
-    }
-
-    fn is_kin_by(&self, other: &Self, may_be: impl Fn(Tree, Tree) -> bool) -> bool {
         let trees = self.tree.zip(other.tree);
-        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| may_be(own, other))
+        self.key.trace == other.key.trace && trees.is_none_or(|(own, other)| own.may_be_kin(other))
     }
 }

@@ -34,20 +34,13 @@ impl Tree {
         outer.numbers.0 <= self.numbers.0 && self.numbers.1 <= outer.numbers.1
     }
 
-    fn is_kin(self, other: Self) -> bool {
-        self.is_within(other) || other.is_within(self)
-    }
-
-    /// Whether one of two spans of a trace may be within the other.
+    /// Whether one of two spans of a trace is within the other, or may be, as spans of their processes are missing.
     pub(crate) fn may_be_kin(self, other: Self) -> bool {
         let parent = |tree: Self| tree.orphan.map(|orphan| orphan.parent);
-        self.is_kin(other) || parent(self) != parent(other)
-    }
-
-    /// The same, if what was called from outside is no part of anything else.
-    pub(crate) fn may_be_kin_inside(self, other: Self) -> bool {
         let lacks_inner = |tree: Self| tree.orphan.is_some_and(|orphan| !orphan.is_called);
-        self.is_kin(other) || self.may_be_kin(other) && (lacks_inner(self) || lacks_inner(other))
+        self.is_within(other)
+            || other.is_within(self)
+            || parent(self) != parent(other) && (lacks_inner(self) || lacks_inner(other))
     }
 }
 
@@ -100,6 +93,11 @@ fn parent_of(span: &Span) -> Option<SpanKey> {
     })
 }
 
+/// Whether its parent is in another process, as far as the file tells.
+fn is_called(span: &Span) -> bool {
+    (span.has_remote_parent).unwrap_or(matches!(span.kind, SpanKind::Server | SpanKind::Consumer))
+}
+
 fn places(
     roots: Vec<usize>,
     orphans: &[usize],
@@ -113,7 +111,7 @@ fn places(
     for &top in roots.iter().chain(orphans) {
         let orphan = parent_of(&spans[top]).map(|parent| Orphan {
             parent: *missing.entry(parent).or_insert(next),
-            is_called: matches!(spans[top].kind, SpanKind::Server | SpanKind::Consumer),
+            is_called: is_called(&spans[top]),
         });
         open.push((top, false));
         while let Some((position, is_left)) = open.pop() {

@@ -97,6 +97,7 @@ fn spans(trace: &[Plain]) -> Vec<Span> {
                 begin: Timestamp::from_ns(plain.begin),
                 end: Timestamp::from_ns(plain.end),
                 kind: SpanKind::Internal,
+                has_remote_parent: None,
                 status: SpanStatus::Unset,
                 attributes: Vec::new(),
             }

@@ -213,6 +213,7 @@ pub fn span(line: &str) -> Span {
             "client" => SpanKind::Client,
             _ => SpanKind::Internal,
         },
+        has_remote_parent: None,
         status: SpanStatus::Unset,
         attributes: Vec::new(),
     };

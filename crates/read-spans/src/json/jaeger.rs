@@ -276,6 +276,7 @@ fn span_of(
         begin,
         end,
         kind,
+        has_remote_parent: None,
         status,
         attributes: attributes_of(&json.tags, builder),
     };

@@ -10,8 +10,8 @@ use slowpath_model::{DiagnosticCode, Timestamp};
 use super::loose::{Loose, list, or_default};
 use super::walker::{Stop, Walker, read_front};
 use crate::builder::{
-    Builder, Process, is_of_states, is_of_told_times, kind_of_name, kind_of_number,
-    status_of_number, told_times,
+    Builder, Process, has_remote_parent, is_of_states, is_of_told_times, kind_of_name,
+    kind_of_number, status_of_number, told_times,
 };
 use crate::ids::{span_id, trace_id};
 use crate::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};
@@ -28,6 +28,8 @@ struct SpanJson<'json> {
     name: Loose<'json>,
     #[serde(borrow, default)]
     kind: Loose<'json>,
+    #[serde(borrow, default)]
+    flags: Loose<'json>,
     #[serde(
         borrow,
         default,
@@ -219,6 +221,10 @@ fn span_of(json: &SpanJson<'_>, place: u64, builder: &mut Builder<'_>) -> Option
         begin,
         end,
         kind: kind_of(&json.kind),
+        has_remote_parent: json
+            .flags
+            .integer()
+            .and_then(|flags| has_remote_parent(u64::try_from(flags).ok()?)),
         status: status_of(&json.status.code),
         attributes: if builder.options.attributes {
             attributes_of(&json.attributes, builder)

@@ -5,7 +5,8 @@ use slowpath_model::{DiagnosticCode, SpanId, Timestamp, TraceId};
 use super::value::{Attributes, key_of, text, text_of};
 use super::wire::{Fields, Value};
 use crate::builder::{
-    Builder, Process, is_of_states, is_of_told_times, kind_of_number, status_of_number, told_times,
+    Builder, Process, has_remote_parent, is_of_states, is_of_told_times, kind_of_number,
+    status_of_number, told_times,
 };
 use crate::ids::{span_id_of_bytes, trace_id_of_bytes};
 use crate::{Reference, ReferenceKind, Span, SpanKind, SpanStatus};
@@ -63,6 +64,7 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
     let mut references = Vec::new();
     let mut operation: &[u8] = b"";
     let mut kind = SpanKind::Internal;
+    let mut flags = 0;
     let (mut begin, mut end) = (0, 0);
     let mut told = None;
     let mut attributes = Vec::new();
@@ -89,6 +91,7 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
             }
             (13, Value::Bytes(link)) => references.extend(link_of(link)),
             (15, Value::Bytes(bytes)) => status = status_of(bytes),
+            (16, Value::Fixed32(bits)) => flags = bits,
             _ => {}
         }
     }
@@ -117,6 +120,7 @@ fn read_span(message: &[u8], place: u64, process: &Process, builder: &mut Builde
         begin,
         end,
         kind,
+        has_remote_parent: has_remote_parent(flags.into()),
         status,
         attributes,
     };

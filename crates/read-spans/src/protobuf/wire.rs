@@ -10,8 +10,8 @@ pub(crate) enum Value<'message> {
     Varint(u64),
     /// Eight bytes.
     Fixed64(u64),
-    /// Four bytes; nothing that is read here has such a field.
-    Fixed32,
+    /// Four bytes.
+    Fixed32(u32),
     /// Text, bytes or a message.
     Bytes(&'message [u8]),
 }
@@ -48,8 +48,9 @@ impl<'message> Fields<'message> {
                 Value::Bytes(bytes)
             }
             5 => {
-                self.rest = self.rest.get(4..)?;
-                Value::Fixed32
+                let (bytes, rest) = self.rest.split_first_chunk()?;
+                self.rest = rest;
+                Value::Fixed32(u32::from_le_bytes(*bytes))
             }
             _ => return None,
         };
@@ -113,7 +114,7 @@ mod tests {
         check(b"\x09\x01\0\0\0\0\0\0\0", &[(1, Value::Fixed64(1))], false);
         check(
             b"\x0d\x01\0\0\0\x08\x01",
-            &[(1, Value::Fixed32), (1, Value::Varint(1))],
+            &[(1, Value::Fixed32(1)), (1, Value::Varint(1))],
             false,
         );
         check(b"\x08\x01\x0b", &[(1, Value::Varint(1))], true);

@@ -83,6 +83,7 @@ pub fn span(id: u64, parent: u64, service: &str, begin: i64, end: i64) -> Span {
         begin: Timestamp::from_ns(begin),
         end: Timestamp::from_ns(end),
         kind: SpanKind::Internal,
+        has_remote_parent: None,
         status: SpanStatus::Unset,
         attributes: Vec::new(),
     }
@@ -120,8 +121,10 @@ pub fn any_span() -> impl Strategy<Value = Span> {
         Just(SpanStatus::Error)
     ];
     let attributes = prop::collection::vec(attribute(), 0..4);
+    let kind = (kind, any::<Option<bool>>());
     (ids, times, kind, status, text(), "s[abc]", attributes).prop_map(
         |(ids, (begin, length), kind, status, operation, service, attributes)| {
+            let (kind, has_remote_parent) = kind;
             let (high, low, id, parent, link) = ids;
             let trace = TraceId { high, low };
             let reference = |kind, span| Reference {
@@ -140,6 +143,7 @@ pub fn any_span() -> impl Strategy<Value = Span> {
                 begin: Timestamp::from_ns(begin * 1000),
                 end: Timestamp::from_ns((begin + length) * 1000),
                 kind,
+                has_remote_parent,
                 status,
                 attributes,
             }

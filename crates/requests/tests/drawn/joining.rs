@@ -11,8 +11,8 @@ use slowpath_requests::{
 
 use crate::support::{Drawing, Found, assert_shows};
 
-/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1`, `called` if it serves a call, and attributes
-/// `key=value`.
+/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1`, `called` if it serves a call, `remote` or `local` as
+/// its parent is told to be, and attributes `key=value`.
 fn spans(text: &str) -> Vec<Span> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(span).collect()
@@ -36,15 +36,20 @@ fn span(line: &str) -> Span {
         begin: at(begin),
         end: at(end),
         kind: SpanKind::Internal,
+        has_remote_parent: None,
         status: SpanStatus::Unset,
         attributes: Vec::new(),
     };
     for word in rest {
-        if *word == "called" {
-            made.kind = SpanKind::Server;
-            continue;
+        match *word {
+            "called" => made.kind = SpanKind::Server,
+            "remote" => made.has_remote_parent = Some(true),
+            "local" => made.has_remote_parent = Some(false),
+            _ => {}
         }
-        let (key, value) = word.split_once('=').expect("KEY=VALUE");
+        let Some((key, value)) = word.split_once('=') else {
+            continue;
+        };
         if key == "parent" {
             made.references.push(Reference {
                 kind: ReferenceKind::ChildOf,
@@ -133,14 +138,20 @@ fn parents_tell_which_requests_are_strangers() {
         found.summary("1.2"),
         "RUNNING 2000, BLOCKED_BY_REQUEST 1000"
     );
-    // Where the file lacks the parent, they are children of one still; of two that it lacks, one may be part of the other.
-    for (parent, summary) in [
-        ("1", "RUNNING 2000, BLOCKED_BY_REQUEST 1000"),
-        ("7", "RUNNING 3000"),
+    // Where the file lacks the parent, they are children of one still. Of two that it lacks, one may be part of the other,
+    // unless what it lacks are their callers.
+    let (part, stranger) = ("RUNNING 3000", "RUNNING 2000, BLOCKED_BY_REQUEST 1000");
+    for (third, second, summary) in [
+        ("parent=1", "parent=1", stranger),
+        ("parent=1", "parent=7", part),
+        ("parent=1 called", "parent=7", part),
+        ("parent=1 called", "parent=7 called", stranger),
+        ("parent=1 remote", "parent=7 called", stranger),
+        ("parent=1 called", "parent=7 called local", part),
     ] {
         let file =
-            format!("1.3 3000..4000 shop third parent=1\n1.2 2000..5000 shop b parent={parent}");
-        assert_eq!(joined(&drawing, &file).0.summary("1.2"), summary);
+            format!("1.3 3000..4000 shop third {third}\n1.2 2000..5000 shop second {second}");
+        assert_eq!(joined(&drawing, &file).0.summary("1.2"), summary, "{file}");
     }
 }
 

@@ -64,6 +64,7 @@ pub fn spans(number: u64, drawing: &str) -> Vec<Span> {
                 begin: at(begin),
                 end: at(end),
                 kind: SpanKind::Internal,
+                has_remote_parent: None,
                 status: SpanStatus::Unset,
                 attributes: Vec::new(),
             };
