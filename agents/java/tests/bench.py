@@ -4,16 +4,18 @@ program, as each has compiled it in its own way, and than what a JVM gains in it
 - each JVM is asked until its processor time per request stands still, before anything is measured;
 - what the agent does is compared inside of a JVM: while it serves, the agent is switched (options that may change at run
   time) in blocks, forwards and backwards, so that what changes steadily cancels out; of several JVMs. Code that was
-  compiled for the options before is compiled again: each block has a lead until that is over;
+  compiled for the options before is compiled again: each block has a lead until that is over. Each visit of a JVM is one
+  value, as if JVMs did not differ in it; whether they do, what each says by itself tells. Switched off, the agent does less
+  than with `rate=0`, which counts responses still;
 - what cannot be switched, as calls of hooks and the field that objects have more, is compared with JVMs without the agent,
   which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
 JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
 another collector, other compilers' threads). Intervals are of 90 %, of means of logarithms of ratios (Student's t): what is
-asked is whether a change is at most so much, and of its upper end one is sure with 95 %.
+asked is whether a change is at most so much, of which one is sure by 95 % where the upper end is not above it.
 Processor time is that of the service's process, which others on the machine hardly change; latencies they do. It is without
 that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
 The first visit of each JVM is a rehearsal, as options that are new to it make it compile code again.
-    bench.py [JVMS [VISITS_OF_EACH [SECONDS_OF_A_BLOCK [REQUESTS_PER_SECOND]]]]"""
+    bench.py [JVMS [VISITS [SECONDS_OF_A_BLOCK [REQUESTS_PER_SECOND]]]]"""
 import math
 import os
 import re
@@ -33,7 +35,7 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
 GIVEN = [int(given) for given in sys.argv[1:]]
-JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 7, 8, 1200][len(GIVEN):]
+JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 6, 8, 1200][len(GIVEN):]
 STARTS = 5
 CLIENTS = (16, 200)
 # Until clients are connected, the agent has read changed options, and the JVM has compiled again what runs otherwise now.
@@ -251,8 +253,10 @@ def say_all(visits, compared, backend, bound):
                 line += f"  {measure} {median / scale:.{0 if scale == 1 else 2}f} {unit}"
             print(line)
         say_changes(of_jvms, compared, bound)
+        by_jvm = [interval(ratios(of_jvm, "default", "off")[0])[0] for of_jvm in of_jvms]
+        print(f"    JVMs, default against off: {', '.join(f'{change:+.1f}' for change in by_jvm)} % of processor time")
         for mode in ("default", "no agent") if "no agent" in every[-1] else ():
-            costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm if mode in each))
+            costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm if "no agent" in each))
                      for of_jvm in of_jvms]
             print(f"    JVMs, {mode}: {', '.join(f'{cost:.0f}' for cost in costs)} us of processor per request")
     print(f"\n{backend}, {' and '.join(str(clients) for clients in visits)} clients together")
@@ -263,12 +267,15 @@ def measure(load, agents, plains, watchpoints):
     visits = {clients: [[] for _ in agents] for clients in CLIENTS}
     aimed = {clients: [[]] for clients in CLIENTS}
     for number in range(1 + VISITS):
-        # The rest, once in each JVM: the hour is to tell of what is on by default.
-        modes = ["no agent", *OPTIONS] if number == VISITS else ["off", "default"]
+        # What is on by default is what the hour is to tell of; the rest is rehearsed and then measured in a third of visits.
+        is_whole = number == 0 or (VISITS - number) % 3 == 0
+        modes = ["no agent", *OPTIONS] if is_whole else ["off", "default"]
+        if number % 2:
+            modes.reverse()
         for jvm, (agent, plain) in enumerate(zip(agents, plains)):
             for clients in CLIENTS:
                 visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
-        if watchpoints and number % 2 == 0:
+        if watchpoints and (VISITS - number) % 2 == 0:
             for clients in CLIENTS:
                 aimed[clients][0].append(visit(load, watchpoints, None, clients, ["off", "default"]))
         if number == 0:
