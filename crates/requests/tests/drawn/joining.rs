@@ -41,30 +41,24 @@ fn span(line: &str) -> Span {
         attributes: Vec::new(),
     };
     for word in rest {
-        match *word {
-            "called" => made.kind = SpanKind::Server,
-            "remote" => made.has_remote_parent = Some(true),
-            "local" => made.has_remote_parent = Some(false),
-            _ => {}
-        }
-        let Some((key, value)) = word.split_once('=') else {
-            continue;
-        };
-        if key == "parent" {
-            made.references.push(Reference {
+        match (*word, word.split_once('=')) {
+            ("called", _) => made.kind = SpanKind::Server,
+            ("remote", _) => made.has_remote_parent = Some(true),
+            ("local", _) => made.has_remote_parent = Some(false),
+            (_, Some(("parent", parent))) => made.references.push(Reference {
                 kind: ReferenceKind::ChildOf,
                 trace,
-                span: SpanId::from_hex(value).expect("a span id"),
-            });
-            continue;
+                span: SpanId::from_hex(parent).expect("a span id"),
+            }),
+            (_, Some((key, value))) => made.attributes.push(Attribute {
+                key: key.into(),
+                value: match value.parse() {
+                    Ok(number) => AttributeValue::Integer(number),
+                    Err(_) => AttributeValue::Text(value.into()),
+                },
+            }),
+            (other, None) => panic!("{other:?} says nothing of a span"),
         }
-        made.attributes.push(Attribute {
-            key: key.into(),
-            value: match value.parse() {
-                Ok(number) => AttributeValue::Integer(number),
-                Err(_) => AttributeValue::Text(value.into()),
-            },
-        });
     }
     made
 }
