@@ -34,13 +34,16 @@ impl Tree {
         outer.numbers.0 <= self.numbers.0 && self.numbers.1 <= outer.numbers.1
     }
 
-    /// Whether one of two spans of a trace is within the other, or may be, as spans of their processes are missing.
+    /// Whether one of two spans of a trace is within the other, or may be, as spans between them are missing.
     pub(crate) fn may_be_kin(self, other: Self) -> bool {
-        let parent = |tree: Self| tree.orphan.map(|orphan| orphan.parent);
-        let lacks_inner = |tree: Self| tree.orphan.is_some_and(|orphan| !orphan.is_called);
-        self.is_within(other)
-            || other.is_within(self)
-            || parent(self) != parent(other) && (lacks_inner(self) || lacks_inner(other))
+        let are_beside_each_other = match (self.orphan, other.orphan) {
+            (Some(one), Some(other)) => {
+                one.parent == other.parent || one.is_called && other.is_called
+            }
+            // Below the root of a trace is all of it.
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        self.is_within(other) || other.is_within(self) || !are_beside_each_other
     }
 }
 

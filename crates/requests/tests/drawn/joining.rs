@@ -142,6 +142,8 @@ fn parents_tell_which_requests_are_strangers() {
         ("parent=1 called", "parent=7 called", stranger),
         ("parent=1 remote", "parent=7 called", stranger),
         ("parent=1 called", "parent=7 called local", part),
+        // A request and its own call, of which the caller's side is missing.
+        ("parent=1 called", "", part),
     ] {
         let file =
             format!("1.3 3000..4000 shop third {third}\n1.2 2000..5000 shop second {second}");
