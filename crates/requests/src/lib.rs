@@ -11,6 +11,7 @@ mod absent;
 mod assign;
 mod bands;
 mod callees;
+mod callers;
 mod clocks;
 mod compare;
 mod copies;
