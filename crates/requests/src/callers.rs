@@ -1,7 +1,8 @@
 //! Who made a call of which the caller's span is missing: between the span that makes a call and the one that serves it may
 //! lie those of a proxy that tells nobody of them.
 //!
-//! By time alone: who made it waits for it, in a span that is there for a call and has no known child.
+//! By time: who made it waits for it, in a span that is there for a call and has no known child. Not by time alone, as one of
+//! a page's requests may lie within a call that another one makes to somewhere else: who serves it is another service.
 
 use std::collections::BTreeSet;
 
@@ -39,19 +40,22 @@ pub(crate) fn callers(
     all.extend((calls.iter()).map(|&call| (spans[call].trace, spans[call].begin, false, call)));
     all.sort_unstable();
     let mut callers = FxHashMap::default();
-    // Those that have begun, of one trace, by their ends.
-    let mut makers: BTreeSet<(Timestamp, usize)> = BTreeSet::new();
+    // Those that have begun, of one trace, by service; by their ends.
+    let mut makers: FxHashMap<&str, BTreeSet<(Timestamp, usize)>> = FxHashMap::default();
     let mut of = None;
     for (trace, _, is_maker, position) in all {
         if of.replace(trace) != Some(trace) {
             makers.clear();
         }
-        let end = spans[position].end;
+        let Span { service, end, .. } = &spans[position];
         if is_maker {
-            makers.insert((end, position));
+            makers.entry(service).or_default().insert((*end, position));
             continue;
         }
-        let mut longer = makers.range((end, usize::MAX)..).map(|(_, maker)| *maker);
+        let mut longer = (makers.iter())
+            .filter(|(other, _)| **other != &**service)
+            .flat_map(|(_, makers)| makers.range((*end, usize::MAX)..))
+            .map(|(_, maker)| *maker);
         let caller = match (longer.next(), longer.next()) {
             (None, _) => Caller::Elsewhere,
             (Some(maker), None) => Caller::Span(maker),

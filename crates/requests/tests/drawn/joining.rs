@@ -160,8 +160,9 @@ fn times_tell_who_made_a_call_whose_callers_span_is_missing() {
     let (part, stranger) = ("RUNNING 3000", "RUNNING 2000, BLOCKED_BY_REQUEST 1000");
     for (calls, summary) in [
         ("1.4 2500..4500 shop call parent=2 calls", part),
-        // Too short, no call, or one that is served by another span.
+        // Too short, of the same service, no call, or one that is served by another span.
         ("1.4 2500..3500 shop call parent=2 calls", stranger),
+        ("1.4 2500..4500 stock call parent=2 calls", stranger),
         ("1.4 2500..4500 shop work parent=2", stranger),
         (
             "1.4 2500..4500 shop call parent=2 calls\n1.5 2600..2700 stock item parent=4 called",
@@ -178,7 +179,7 @@ fn times_tell_who_made_a_call_whose_callers_span_is_missing() {
         ),
     ] {
         let file = format!(
-            "1.3 3000..4000 shop third parent=1 called\n1.2 2000..5000 shop second parent=7 called\n{calls}"
+            "1.3 3000..4000 stock third parent=1 called\n1.2 2000..5000 shop second parent=7 called\n{calls}"
         );
         assert_eq!(joined(&drawing, &file).0.summary("1.2"), summary, "{file}");
     }
