@@ -11,7 +11,6 @@ mod absent;
 mod assign;
 mod bands;
 mod callees;
-mod callers;
 mod clocks;
 mod compare;
 mod copies;

@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use slowpath_model::SpanId;
 use slowpath_read_spans::{Span, SpanKind};
 
-use crate::callers::{Caller, callers};
 use crate::join::key_of;
 use crate::request::SpanKey;
 
@@ -25,7 +24,7 @@ pub(crate) struct Tree {
 struct Orphan {
     /// A number of the parent.
     parent: u32,
-    /// Whether it was called from elsewhere; else it may be a part of anything.
+    /// Whether it serves a call: the parent is the caller, in another process; else one of its own process is missing.
     is_called: bool,
 }
 
@@ -41,7 +40,7 @@ impl Tree {
             (Some(one), Some(other)) => {
                 one.parent == other.parent || one.is_called && other.is_called
             }
-            // Below a root may be all of its trace.
+            // Below the root of a trace is all of it.
             (one, other) => one.is_none() && other.is_none(),
         };
         self.is_within(other) || other.is_within(self) || !are_beside_each_other
@@ -50,8 +49,7 @@ impl Tree {
 
 /// What spans say about each other.
 pub(crate) struct Trees {
-    /// By span: its place, below who called it where that is known by times alone; none where it or an ancestor is an
-    /// ancestor of its own.
+    /// By span: its place; none where it or an ancestor is an ancestor of its own.
     pub(crate) places: Vec<Option<Tree>>,
     /// Positions of the spans that name a parent which is none of them.
     pub(crate) orphans: Vec<usize>,
@@ -82,19 +80,8 @@ impl Trees {
                 None => orphans.push(position),
             }
         }
-        let called: Vec<usize> = (orphans.iter().copied())
-            .filter(|&orphan| is_called(&spans[orphan]))
-            .collect();
-        let callers = callers(spans, &called, |span| children.contains_key(&span));
-        let mut tops = roots;
-        for &orphan in &orphans {
-            match callers.get(&orphan) {
-                Some(Caller::Span(caller)) => children.entry(*caller).or_default().push(orphan),
-                _ => tops.push(orphan),
-            }
-        }
         Self {
-            places: places(tops, &callers, children, spans),
+            places: places(roots, &orphans, children, spans),
             orphans,
             circles: circles(&parents),
         }
@@ -115,8 +102,8 @@ fn is_called(span: &Span) -> bool {
 }
 
 fn places(
-    tops: Vec<usize>,
-    callers: &FxHashMap<usize, Caller>,
+    roots: Vec<usize>,
+    orphans: &[usize],
     mut children: FxHashMap<usize, Vec<usize>>,
     spans: &[Span],
 ) -> Vec<Option<Tree>> {
@@ -124,10 +111,10 @@ fn places(
     let mut missing: FxHashMap<SpanKey, u32> = FxHashMap::default();
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut next = 0;
-    for top in tops {
+    for &top in roots.iter().chain(orphans) {
         let orphan = parent_of(&spans[top]).map(|parent| Orphan {
             parent: *missing.entry(parent).or_insert(next),
-            is_called: callers.get(&top) == Some(&Caller::Elsewhere),
+            is_called: is_called(&spans[top]),
         });
         open.push((top, false));
         while let Some((position, is_left)) = open.pop() {

@@ -88,15 +88,6 @@ fn requests_that_a_caller_who_was_not_recorded_makes_at_once_are_no_parts_of_eac
     }
 }
 
-#[test]
-fn a_part_of_a_request_is_one_though_a_proxy_that_called_it_tells_of_no_span() {
-    let file = "1.1 100..400 shop GET\n1.2 120..335 stock GET parent=9 called\n1.3 104..390 shop call parent=1 calls";
-    assert_shows(
-        &joined(WAITS_FOR_A_LOOP, file).0.path("1.1"),
-        WAITS_FOR_ITS_PART,
-    );
-}
-
 /// The loop takes up the span of an own call first, and then who made it.
 #[test]
 fn a_part_of_a_request_is_one_though_a_span_between_them_is_missing() {

@@ -11,8 +11,8 @@ use slowpath_requests::{
 
 use crate::support::{Drawing, Found, assert_shows};
 
-/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1`, `called` if it serves a call, `calls` if it makes
-/// one, `remote` or `local` as its parent is told to be, and attributes `key=value`.
+/// A line per span: `1.2 100..300 SERVICE OPERATION`, then `parent=1`, `called` if it serves a call, `remote` or `local` as
+/// its parent is told to be, and attributes `key=value`.
 fn spans(text: &str) -> Vec<Span> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(span).collect()
@@ -43,7 +43,6 @@ fn span(line: &str) -> Span {
     for word in rest {
         match (*word, word.split_once('=')) {
             ("called", _) => made.kind = SpanKind::Server,
-            ("calls", _) => made.kind = SpanKind::Client,
             ("remote", _) => made.has_remote_parent = Some(true),
             ("local", _) => made.has_remote_parent = Some(false),
             (_, Some(("parent", parent))) => made.references.push(Reference {
@@ -111,19 +110,18 @@ fn events_give_the_times_and_files_the_names() {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
-/// Three requests on one thread, within each other.
-const WITHIN_EACH_OTHER: &str = "
-    0 1000 start a 1.1
-    0 2000 start a 1.2
-    0 3000 start a 1.3
-    0 4000 end a 1.3
-    0 5000 end a 1.2
-    0 6000 end a 1.1";
-
 #[test]
 fn parents_tell_which_requests_are_strangers() {
-    // Two children of one request: the inner blocks the outer, which it is no part of.
-    let drawing = format!("{ONE_RUNS}{WITHIN_EACH_OTHER}");
+    // Two children of one request on one thread: the inner blocks the outer, which it is no part of.
+    let drawing = format!(
+        "{ONE_RUNS}
+         0 1000 start a 1.1
+         0 2000 start a 1.2
+         0 3000 start a 1.3
+         0 4000 end a 1.3
+         0 5000 end a 1.2
+         0 6000 end a 1.1"
+    );
     let file = "
         1.3 3000..4000 shop third parent=1
         1.1 1000..6000 shop first
@@ -149,38 +147,6 @@ fn parents_tell_which_requests_are_strangers() {
     ] {
         let file =
             format!("1.3 3000..4000 shop third {third}\n1.2 2000..5000 shop second {second}");
-        assert_eq!(joined(&drawing, &file).0.summary("1.2"), summary, "{file}");
-    }
-}
-
-/// A proxy that tells of no spans lies between them.
-#[test]
-fn times_tell_who_made_a_call_whose_callers_span_is_missing() {
-    let drawing = format!("{ONE_RUNS}{WITHIN_EACH_OTHER}");
-    let (part, stranger) = ("RUNNING 3000", "RUNNING 2000, BLOCKED_BY_REQUEST 1000");
-    for (calls, summary) in [
-        ("1.4 2500..4500 shop call parent=2 calls", part),
-        // Too short, of the same service, no call, or one that is served by another span.
-        ("1.4 2500..3500 shop call parent=2 calls", stranger),
-        ("1.4 2500..4500 stock call parent=2 calls", stranger),
-        ("1.4 2500..4500 shop work parent=2", stranger),
-        (
-            "1.4 2500..4500 shop call parent=2 calls\n1.5 2600..2700 stock item parent=4 called",
-            stranger,
-        ),
-        // Another request's, or one of both.
-        (
-            "1.6 1500..5500 shop other parent=8 called\n1.4 2500..4500 shop call parent=6 calls",
-            stranger,
-        ),
-        (
-            "1.4 2500..4500 shop call parent=6 calls\n1.5 2500..4500 shop call parent=2 calls",
-            part,
-        ),
-    ] {
-        let file = format!(
-            "1.3 3000..4000 stock third parent=1 called\n1.2 2000..5000 shop second parent=7 called\n{calls}"
-        );
         assert_eq!(joined(&drawing, &file).0.summary("1.2"), summary, "{file}");
     }
 }
