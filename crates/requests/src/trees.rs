@@ -40,7 +40,7 @@ impl Tree {
             (Some(one), Some(other)) => {
                 one.parent == other.parent || one.is_called && other.is_called
             }
-            // Below the root of a trace is all of it.
+            // Below a root may be all of its trace.
             (one, other) => one.is_none() && other.is_none(),
         };
         self.is_within(other) || other.is_within(self) || !are_beside_each_other
