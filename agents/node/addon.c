@@ -22,12 +22,10 @@ enum {
     NUMBER,
     VERSION,
     STATUS,
-    SENT,
-    RECEIVED,
+    BYTES,
     NUMBERS,
     /* Of a Redis command, in place of what only HTTP has. */
     OFFSET = VERSION,
-    BYTES,
     ARGUMENTS,
 };
 
@@ -110,28 +108,47 @@ static napi_value connection(napi_env env, napi_callback_info info)
     return NULL;
 }
 
-/* http(method, path), and the numbers */
-static napi_value http(napi_env env, napi_callback_info info)
+/* request(method, path), and the numbers: one begins, at the end that MOMENT says */
+static napi_value request(napi_env env, napi_callback_info info)
 {
     struct arguments arguments;
-    struct http_told http;
+    char method[32];
+    char path[512];
+    if (!arguments_of(&arguments, env, info))
+        return NULL;
+    text_of(&arguments, method, sizeof method);
+    text_of(&arguments, path, sizeof path);
+    const struct environment *environment = arguments.environment;
+    struct place place = place_of(environment);
+    struct http_told http = {.version = told(environment, VERSION), .method = method, .path = path};
+    switch (told(environment, MOMENT)) {
+    case CLIENT_REQUEST:
+        http.sent = told(environment, BYTES);
+        lttng_ust_tracepoint(slowpath_node, http_client_request, &place, &http);
+        break;
+    case SERVER_RECEIVE:
+        http.received = told(environment, BYTES);
+        lttng_ust_tracepoint(slowpath_node, http_server_receive, &place, &http);
+        break;
+    }
+    return NULL;
+}
+
+/* response(), and the numbers */
+static napi_value response(napi_env env, napi_callback_info info)
+{
+    struct arguments arguments;
     if (!arguments_of(&arguments, env, info))
         return NULL;
     const struct environment *environment = arguments.environment;
     struct place place = place_of(environment);
-    http.version = told(environment, VERSION);
-    http.status = told(environment, STATUS);
-    http.sent = told(environment, SENT);
-    http.received = told(environment, RECEIVED);
-    text_of(&arguments, http.method, sizeof http.method);
-    text_of(&arguments, http.path, sizeof http.path);
+    struct http_told http = {
+        .version = told(environment, VERSION),
+        .status = told(environment, STATUS),
+        .method = "",
+        .path = "",
+    };
     switch (told(environment, MOMENT)) {
-    case CLIENT_REQUEST:
-        lttng_ust_tracepoint(slowpath_node, http_client_request, &place, &http);
-        break;
-    case SERVER_RECEIVE:
-        lttng_ust_tracepoint(slowpath_node, http_server_receive, &place, &http);
-        break;
     case SERVER_RESPONSE:
         lttng_ust_tracepoint(slowpath_node, http_server_response, &place, &http);
         break;
@@ -221,7 +238,8 @@ NAPI_MODULE_INIT()
         napi_throw_error(env, NULL, "no memory");
     } else if (!add_numbers(env, exports, environment) ||
                !add_function(env, exports, "connection", connection, environment) ||
-               !add_function(env, exports, "http", http, environment) ||
+               !add_function(env, exports, "request", request, environment) ||
+               !add_function(env, exports, "response", response, environment) ||
                !add_function(env, exports, "redis", redis, environment) ||
                !add_function(env, exports, "eventLoopDelay", event_loop_delay, environment) ||
                !add_function(env, exports, "recorded", recorded, environment)) {

@@ -47,11 +47,12 @@
  * Fields:
  *   version   11: HTTP/1.1 (or 1.0); 20: HTTP/2
  *   status    of the answer; 0 in the first two
- *   sent, received   bytes that went over the connection so far, without those of TLS; 0 for HTTP/2. Without
- *             pipelining, the request that a server receives is the one whose `sent` at the client is
- *             below `received` while the next one's is not
- *   method    "GET"
- *   path      without scheme, host, parameters, query string and fragment; at most 511 bytes */
+ *   sent      of http_client_request: bytes that went over the connection so far, without those of TLS; 0 for
+ *             HTTP/2, and in the others
+ *   received  of http_server_receive: the same. Without pipelining, the request that a server receives is the
+ *             one whose `sent` at the client is below `received` while the next one's is not
+ *   method    of the first two: "GET"; empty in the others, which have the same `context`
+ *   path      of the first two: without scheme, host, parameters, query string and fragment; at most 511 bytes */
 #define SLOWPATH_NODE_HTTP_ARGS \
     LTTNG_UST_TP_ARGS(const struct place *, place, const struct http_told *, told)
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(slowpath_node, http, SLOWPATH_NODE_HTTP_ARGS,

@@ -28,8 +28,8 @@ struct http_told {
     uint16_t status;
     uint64_t sent;
     uint64_t received;
-    char method[32];
-    char path[512];
+    const char *method;
+    const char *path;
 };
 
 struct redis_told {

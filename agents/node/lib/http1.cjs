@@ -19,17 +19,15 @@ function follow(recording) {
         connection,
         number: connection.nextNumber(),
         version: 11,
-        method: request.method,
-        path: pathOf(request.url),
       });
       recording.enterContext(work.context);
-      recording.tellHttp(SERVER_RECEIVE, work, 0);
+      recording.tellRequest(SERVER_RECEIVE, work, socket.bytesRead, request.method, pathOf(request.url));
     },
     'http.server.response.finish'({ request, response }) {
-      if (request[WORK]) recording.tellHttp(SERVER_RESPONSE, request[WORK], response.statusCode);
+      if (request[WORK]) recording.tellResponse(SERVER_RESPONSE, request[WORK], response.statusCode);
     },
     'http.client.response.finish'({ request, response }) {
-      if (request[WORK]) recording.tellHttp(CLIENT_RESPONSE, request[WORK], response.statusCode);
+      if (request[WORK]) recording.tellResponse(CLIENT_RESPONSE, request[WORK], response.statusCode);
     },
   });
 
@@ -40,10 +38,9 @@ function follow(recording) {
       if (!recording.on) return;
       work.connection = recording.connectionOf(socket, isNew);
       work.number = work.connection.nextNumber();
-      work.method = request.method;
-      work.path = pathOf(request.path);
       request[WORK] = work;
-      recording.tellHttp(CLIENT_REQUEST, work, 0, isNew ? 0 : socket.bytesWritten);
+      const written = isNew ? 0 : socket.bytesWritten;
+      recording.tellRequest(CLIENT_REQUEST, work, written, request.method, pathOf(request.path));
     });
     // 'socket' comes only where the request was not given up; its head is written next.
     request.prependOnceListener('socket', (socket) => {

@@ -31,12 +31,10 @@ function follow(recording) {
       connection,
       number: stream.id,
       version: 20,
-      method: headers[':method'],
-      path: pathOf(headers[':path']),
     };
     recording.enterContext(work.context);
-    recording.tellHttp(SERVER_RECEIVE, work, 0);
-    const finished = () => recording.on && recording.tellHttp(SERVER_RESPONSE, work, stream.sentHeaders?.[':status']);
+    recording.tellRequest(SERVER_RECEIVE, work, 0, headers[':method'], pathOf(headers[':path']));
+    const finished = () => recording.on && recording.tellResponse(SERVER_RESPONSE, work, stream.sentHeaders?.[':status']);
     stream.once('finish', recording.guarded(finished));
     belongs(stream, work.context);
   });
@@ -62,23 +60,19 @@ function follow(recording) {
   }
 
   const asked = recording.guarded((stream, headers) => {
-    const work = {
-      context: recording.newNumber(),
-      cause: recording.currentContext(),
-      version: 20,
-      method: headers?.[':method'] ?? 'GET',
-      path: pathOf(headers?.[':path'] ?? '/'),
-    };
+    const work = { context: recording.newNumber(), cause: recording.currentContext(), version: 20 };
+    const method = headers?.[':method'] ?? 'GET';
+    const path = pathOf(headers?.[':path'] ?? '/');
     const tell = recording.guarded(() => {
       work.connection = recording.on ? connectionOf(stream.session) : undefined;
       if (!work.connection) return;
       work.number = stream.id;
-      recording.tellHttp(CLIENT_REQUEST, work, 0);
+      recording.tellRequest(CLIENT_REQUEST, work, 0, method, path);
     });
     if (stream.pending) stream.prependOnceListener('ready', tell);
     else tell();
     const answered = (answer) => {
-      if (recording.on && work.connection) recording.tellHttp(CLIENT_RESPONSE, work, answer[':status']);
+      if (recording.on && work.connection) recording.tellResponse(CLIENT_RESPONSE, work, answer[':status']);
     };
     stream.prependOnceListener('response', recording.guarded(answered));
   });

@@ -1,5 +1,5 @@
 // Whether any session records, and what all parts share while one does: contexts of asynchronous work,
-// connections and their numbers, and the two ways to tell. A timer looks every quarter of a second, so that
+// connections and their numbers, and the ways to tell. A timer looks every quarter of a second, so that
 // a request costs nothing while nobody records; only what must be in place before that asks `on`.
 'use strict';
 
@@ -19,7 +19,7 @@ let lastNumber = threadId * 2 ** 32;
 const newNumber = () => ++lastNumber;
 
 function create(native) {
-  const { tellHttp, tellRedis } = teller(native);
+  const { tellRequest, tellResponse, tellRedis } = teller(native);
   const parts = [];
   let recorded = 0;
   let timer;
@@ -44,10 +44,8 @@ function create(native) {
     inContext: (context, work) => (contexts ? contexts.run(context, work) : work()),
     connectionOf: (socket, isNew) => connectionOf(socket, recording, isNew),
 
-    /** `work`: {context, cause, connection, number, version, method, path}; `sent`: bytes until now. */
-    tellHttp(moment, work, status, sent = work.version === 11 ? work.connection.socket.bytesWritten : 0) {
-      tellHttp(moment, work, status, sent, work.version === 11 ? work.connection.socket.bytesRead : 0);
-    },
+    tellRequest,
+    tellResponse,
     tellRedis,
     tellEventLoopDelay: native.eventLoopDelay,
 

@@ -11,16 +11,14 @@ const CAUSE = 3;
 const NUMBER = 4;
 const VERSION = 5;
 const STATUS = 6;
-const SENT = 7;
-const RECEIVED = 8;
+const BYTES = 7;
 const OFFSET = 5;
-const BYTES = 6;
-const ARGUMENTS = 7;
+const ARGUMENTS = 6;
 
 const SLOTS = 1024;
 
 function teller(native) {
-  const { numbers, http, redis, connection } = native;
+  const { numbers, request, response, redis, connection } = native;
   /** Which connection has which slot; 0: none. */
   const owners = new Array(SLOTS).fill(0);
 
@@ -37,15 +35,23 @@ function teller(native) {
   }
 
   return {
-    /** `work`: {context, cause, connection, number, version, method, path}. */
-    tellHttp(moment, work, status, sent, received) {
+    /**
+     * That a request begins at one of its ends: `work` is {context, cause, connection, number, version}; `bytes` went over the
+     * connection so far, of those that the end tells.
+     */
+    tellRequest(moment, work, bytes, method, path) {
+      tellPlace(work.context, work.cause, work.connection, work.number);
+      numbers[MOMENT] = moment;
+      numbers[VERSION] = work.version;
+      numbers[BYTES] = bytes;
+      request(method, path);
+    },
+    tellResponse(moment, work, status) {
       tellPlace(work.context, work.cause, work.connection, work.number);
       numbers[MOMENT] = moment;
       numbers[VERSION] = work.version;
       numbers[STATUS] = status;
-      numbers[SENT] = sent;
-      numbers[RECEIVED] = received;
-      http(work.method, work.path);
+      response();
     },
     /** `command`: {context, cause, name, argumentCount, bytes}. */
     tellRedis(command, to, number, offset) {

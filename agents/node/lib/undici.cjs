@@ -147,13 +147,11 @@ function follow(recording) {
       if (!work || !socket) return;
       work.connection = recording.connectionOf(socket);
       work.number = work.connection.nextNumber();
-      work.method = request.method;
-      work.path = pathOf(request.path);
-      recording.tellHttp(CLIENT_REQUEST, work, 0);
+      recording.tellRequest(CLIENT_REQUEST, work, socket.bytesWritten, request.method, pathOf(request.path));
     },
     'undici:request:headers'({ request, response }) {
       const work = request[WORK];
-      if (work && work.connection) recording.tellHttp(CLIENT_RESPONSE, work, response.statusCode);
+      if (work && work.connection) recording.tellResponse(CLIENT_RESPONSE, work, response.statusCode);
     },
   });
 }
