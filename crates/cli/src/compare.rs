@@ -45,6 +45,8 @@ struct Groups {
     in_part: u64,
 }
 
+type Operations = BTreeMap<OperationName, Groups>;
+
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
@@ -55,7 +57,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let all = recorded.all();
     report = report.with(found);
     ensure_spans(&recorded, &report)?;
-    let mut operations: BTreeMap<OperationName, Groups> = BTreeMap::new();
+    let mut operations = Operations::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
             // The slowest come first.
@@ -104,7 +106,18 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         })
         .collect();
     left_out.sort_by_key(|row| Reverse(row.in_part));
-    operations.retain(|_, groups| groups.one.requests() > 0 && groups.other.requests() > 0);
+    let (operations, on_one_side): (Operations, Operations) = (operations.into_iter())
+        .partition(|(_, groups)| groups.one.requests() > 0 && groups.other.requests() > 0);
+    // Of one recording, an operation with a single request has nothing to be compared with.
+    let one_sided = on_one_side.iter().filter(|_| !args.with.is_empty());
+    let mut one_sided: Vec<OneSidedRow<'_>> = one_sided
+        .map(|(name, groups)| OneSidedRow {
+            name,
+            counts: [groups.one.requests(), groups.other.requests()],
+        })
+        .filter(|row| row.requests() > 0)
+        .collect();
+    one_sided.sort_by_key(|row| Reverse(row.requests()));
     anyhow::ensure!(
         !operations.is_empty(),
         "no operation has requests in both groups\n  {}hint: `slowpath requests` lists them",
@@ -114,15 +127,16 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     // By what the difference costs all slow requests together.
     operations.sort_by(|(_, one), (_, two)| cost(two).total_cmp(&cost(one)));
     match args.json {
-        true => print_json(&document(&operations, left_out))?,
+        true => print_json(&document(&operations, one_sided, left_out))?,
         false => {
             let names = match args.with.is_empty() {
                 true => ("fast", "slow"),
                 false => ("before", "after"),
             };
             let text = text(&operations, names, args.top);
+            let one_sided = on_one_side_only(&one_sided);
             let left_out = request_tables::left_out(&left_out);
-            crate::output::print(&format!("{text}{left_out}"))?;
+            crate::output::print(&format!("{text}{one_sided}{left_out}"))?;
         }
     }
     Ok(report)
@@ -143,7 +157,7 @@ impl CompareArgs {
         recorded: &'run RecordedRequests,
         all: &'run AllHosts<'run>,
         range: slowpath_model::TimeRange,
-        operations: &mut BTreeMap<OperationName, Groups>,
+        operations: &mut Operations,
     ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
         let mut found: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();
         for chosen in self.chosen.choose(recorded, all, range) {
@@ -160,8 +174,23 @@ impl CompareArgs {
 #[derive(Serialize)]
 struct Document<'run> {
     operations: Vec<OperationRow<'run>>,
+    on_one_side_only: Vec<OneSidedRow<'run>>,
     in_part: u64,
     left_out: Vec<LeftOutRow<'run>>,
+}
+
+/// An operation that has requests in one of two recordings alone.
+#[derive(Serialize)]
+struct OneSidedRow<'run> {
+    #[serde(flatten)]
+    name: &'run OperationName,
+    counts: [u64; 2],
+}
+
+impl OneSidedRow<'_> {
+    fn requests(&self) -> u64 {
+        self.counts.iter().sum()
+    }
 }
 
 #[derive(Serialize)]
@@ -190,6 +219,7 @@ fn rounded(ns: f64) -> Nanoseconds {
 
 fn document<'run>(
     operations: &'run [(OperationName, Groups)],
+    on_one_side_only: Vec<OneSidedRow<'run>>,
     left_out: Vec<LeftOutRow<'run>>,
 ) -> Document<'run> {
     let rows = operations.iter().map(|(name, groups)| {
@@ -213,9 +243,33 @@ fn document<'run>(
     });
     Document {
         operations: rows.collect(),
+        on_one_side_only,
         in_part: left_out.iter().map(|row| row.in_part).sum(),
         left_out,
     }
+}
+
+/// Names operations that cannot be compared, if there are any.
+fn on_one_side_only(rows: &[OneSidedRow<'_>]) -> String {
+    const MOST: usize = 8;
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut told: Vec<String> = (rows.iter().take(MOST))
+        .map(|row| {
+            let side = if row.counts[0] > 0 { "before" } else { "after" };
+            let operation = request_tables::operation(row.name);
+            format!("{operation} {} {side}", row.requests())
+        })
+        .collect();
+    if rows.len() > MOST {
+        told.push(format!("{} more", rows.len() - MOST));
+    }
+    let operations = counted(rows.len(), "operation has", "operations have");
+    format!(
+        "\n{operations} requests on one side only ({})\n",
+        told.join(", ")
+    )
 }
 
 fn text(operations: &[(OperationName, Groups)], (one, other): (&str, &str), top: usize) -> String {
@@ -250,4 +304,32 @@ fn text(operations: &[(OperationName, Groups)], (one, other): (&str, &str), top:
         text += &tables::differences(&told, (one, other), top);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_on_one_side_are_named_with_their_side() {
+        let name = |operation: &str| OperationName {
+            service: "shop".to_owned(),
+            operation: operation.to_owned(),
+            comm: String::new(),
+        };
+        let (buy, sell) = (name("buy"), name("sell"));
+        let row = |name, counts| OneSidedRow { name, counts };
+        assert_eq!(on_one_side_only(&[]), "");
+        assert_eq!(
+            on_one_side_only(&[row(&buy, [12, 0])]),
+            "\n1 operation has requests on one side only (shop: buy 12 before)\n"
+        );
+        let told = on_one_side_only(&[row(&buy, [12, 0]), row(&sell, [0, 3])]);
+        assert!(
+            told.contains("(shop: buy 12 before, shop: sell 3 after)"),
+            "{told}"
+        );
+        let many: Vec<OneSidedRow<'_>> = (0..10).map(|_| row(&buy, [1, 0])).collect();
+        assert!(on_one_side_only(&many).ends_with(", 2 more)\n"));
+    }
 }

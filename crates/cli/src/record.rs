@@ -413,6 +413,11 @@ fn summary(folder: &Path, manifest: &Manifest, silent: SilentAgents) -> String {
         _ if has_spans => "diagnose",
         _ => "cpu",
     };
+    // What a rule asked for is in the snapshots that it took.
+    let folder = match triggers.last() {
+        Some(broken) => format!("{folder}/{}", broken.snapshot),
+        None => folder,
+    };
     text + &format!("next: slowpath {next} {}\n", shell_word(&folder))
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn left_out(rows: &[LeftOutRow<'_>]) -> String {
     )
 }
 
-fn operation(name: &OperationName) -> String {
+pub(crate) fn operation(name: &OperationName) -> String {
     match name.operation.as_str() {
         "" => format!("thread {}", name.comm),
         operation => named(&name.service, operation),

@@ -68,7 +68,7 @@ struct Found {
     duration_ns: i64,
     summary: HashMap<String, i64>,
     own_summary: HashMap<String, i64>,
-    blocked_by: Vec<Span>,
+    blocked_by: Vec<Blocker>,
     waits: Vec<FoundWait>,
 }
 
@@ -76,6 +76,19 @@ struct Found {
 struct Span {
     trace_id: String,
     span_id: String,
+}
+
+#[derive(Deserialize)]
+struct Blocker {
+    #[serde(flatten)]
+    span: Span,
+    ns: i64,
+}
+
+impl Found {
+    fn blockers(&self) -> impl Iterator<Item = &Span> {
+        self.blocked_by.iter().map(|blocker| &blocker.span)
+    }
 }
 
 #[derive(Deserialize)]
@@ -317,7 +330,7 @@ fn who_holds_a_lock_is_named_with_its_request() {
                         named += usize::from(
                             served
                                 .iter()
-                                .any(|served| found.blocked_by.contains(served)),
+                                .any(|served| found.blockers().any(|other| other == served)),
                         );
                     }
                 }
@@ -361,7 +374,7 @@ fn each_holder_of_a_lock_is_named_for_as_long_as_it_has_it_and_nobody_else() {
         if holders.is_empty() {
             continue;
         }
-        for other in &found.blocked_by {
+        for other in found.blockers() {
             let is_other = |truth: &&Truth| span(&truth.trace_id, &truth.span_id) == *other;
             let server = answers.truths.iter().find(is_other);
             blocked += 1;
@@ -375,6 +388,43 @@ fn each_holder_of_a_lock_is_named_for_as_long_as_it_has_it_and_nobody_else() {
     assert!(told > 10_000 * MILLISECOND, "{told}");
     assert!(1000 * right >= 995 * told, "{right} of {told}");
     assert!(blocked > 500, "{blocked}");
+}
+
+#[test]
+fn a_request_blocks_others_for_as_long_as_it_has_the_lock_whatever_it_does_meanwhile() {
+    let Some(answers) = answers(&RECORDINGS[0]) else {
+        return;
+    };
+    let (mut held, mut told, mut all) = (0, 0, 0);
+    for (truth, found) in answers.truths.iter().zip(&answers.found) {
+        let mut by_request: HashMap<Span, i64> = HashMap::new();
+        for holder in truth.waits.iter().flat_map(|wait| &wait.holders) {
+            let (Some(from), Some(to)) = (holder.from_ns, holder.to_ns) else {
+                continue;
+            };
+            let serves = |other: &&Truth| {
+                other.tid == holder.tid && other.start_ns <= from && other.end_ns >= to
+            };
+            if let Some(other) = answers.truths.iter().find(serves) {
+                let blocker = span(&other.trace_id, &other.span_id);
+                *by_request.entry(blocker).or_default() += to - from;
+            }
+        }
+        if by_request.is_empty() {
+            continue;
+        }
+        held += by_request.values().sum::<i64>();
+        for blocker in &found.blocked_by {
+            all += blocker.ns;
+            told += blocker
+                .ns
+                .min(by_request.get(&blocker.span).copied().unwrap_or(0));
+        }
+    }
+    assert!(held > 10_000 * MILLISECOND, "{held}");
+    assert!(100 * told >= 99 * held, "{told} of {held}");
+    // Who is woken has the lock before it has a processor, and says so only then.
+    assert!(100 * all <= 105 * held, "{all}, not {held}");
 }
 
 /// A path as `critical-path --span` gives it.
@@ -425,7 +475,7 @@ fn one_request_s_path_is_what_its_summary_sums_up() {
         let others: HashSet<&Span> = (path.segments.iter())
             .filter_map(|segment| segment.blocked_by.as_ref())
             .collect();
-        assert_eq!(others, found.blocked_by.iter().collect());
+        assert_eq!(others, found.blockers().collect());
         // For people it is told in the line of the time in which a thread worked for another.
         let printed = slowpath_succeeds(&["critical-path", "--span", &found.span_id], &trace);
         let text = String::from_utf8_lossy(&printed.stdout).into_owned();

@@ -177,6 +177,15 @@ fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours(
     let told = services(1);
     assert!(told.contains("spans/empty.json: it is empty"), "{told}");
     fs::remove_file(folder.path().join("spans/empty.json")).expect("removed");
+    // So begins what Zstandard compressed.
+    let begin = [0x28, 0xb5, 0x2f, 0xfd, 0xa4];
+    fs::write(folder.path().join("spans/cut.json.zst"), begin).expect("a file");
+    let told = services(1);
+    assert!(
+        told.contains("spans/cut.json.zst: nothing of it can be decompressed"),
+        "{told}"
+    );
+    fs::remove_file(folder.path().join("spans/cut.json.zst")).expect("removed");
     fs::write(folder.path().join("spans/package.json"), "{}").expect("a file");
     services(0);
 }

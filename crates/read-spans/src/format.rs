@@ -3,6 +3,7 @@
 //! Two questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
 //! a reader, told that it does, asks only how they are encoded.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
@@ -35,24 +36,18 @@ impl SpanFormat {
     }
 }
 
+/// How many bytes of a file that begins like this [`sniff_spans`] needs: nothing of a block of Zstandard can be had
+/// before its end (RFC 8878, 3.1.1.2: at most 128 KiB).
+pub fn bytes_to_sniff(head: &[u8]) -> usize {
+    match compression_of(head) {
+        Compression::Zstd => SNIFF_BYTES + (128 << 10),
+        Compression::None | Compression::Gzip => SNIFF_BYTES,
+    }
+}
+
 /// The format of spans that a file, plain or compressed, begins like; `None` where it is not one.
 pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
-    let mut plain = Vec::new();
-    let mut decompress = |decoder: &mut dyn Read| {
-        // The head of a compressed file ends in the middle; what it gives until then is enough.
-        let _ = decoder.take(SNIFF_BYTES as u64).read_to_end(&mut plain);
-    };
-    let head = match compression_of(head) {
-        Compression::None => head,
-        Compression::Gzip => {
-            decompress(&mut MultiGzDecoder::new(head));
-            &plain
-        }
-        Compression::Zstd => {
-            decompress(&mut zstd::Decoder::new(head).ok()?);
-            &plain
-        }
-    };
+    let head = &*plain(head);
     match encoding_of(head) {
         Encoding::Json => sniff_json(head),
         // The first messages need not have a span: exporters tell of services before these have made any.
@@ -65,6 +60,28 @@ pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
         }
         Encoding::Protobuf => sniff_protobuf(head),
         Encoding::Empty | Encoding::Unknown => None,
+    }
+}
+
+/// Whether a file that begins like this, as far as [`sniff_spans`] needs it, is compressed and nothing of it can be had.
+pub fn is_cut_off(head: &[u8]) -> bool {
+    compression_of(head) != Compression::None && plain(head).is_empty()
+}
+
+/// What the head of a file holds. If compressed, it ends in the middle: what it gives until then is enough.
+fn plain(head: &[u8]) -> Cow<'_, [u8]> {
+    let decompressed = |decoder: &mut dyn Read| {
+        let mut plain = Vec::new();
+        let _ = decoder.take(SNIFF_BYTES as u64).read_to_end(&mut plain);
+        plain.into()
+    };
+    match compression_of(head) {
+        Compression::None => head.into(),
+        Compression::Gzip => decompressed(&mut MultiGzDecoder::new(head)),
+        Compression::Zstd => match zstd::Decoder::new(head) {
+            Ok(mut decoder) => decompressed(&mut decoder),
+            Err(_) => Cow::default(),
+        },
     }
 }
 

@@ -6,6 +6,8 @@ mod support;
 
 use std::io::Write;
 
+use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, is_cut_off, sniff_spans};
+
 use support::{told, wrong};
 
 /// A trace as Jaeger's query API gives it: processes behind the spans, every type of tag, logs, warnings.
@@ -146,6 +148,29 @@ fn compression_is_seen_through() {
             "TruncatedSpans 1"
         );
     }
+}
+
+#[test]
+fn a_file_of_spans_that_hardly_compresses_is_one() {
+    // Its first block is compressed to more than what is looked at of other files.
+    let mut state = 1_u64;
+    let noise: String = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        char::from(b'0' + (state >> 33) as u8 % 64)
+    })
+    .filter(|one| one.is_ascii_alphanumeric())
+    .take(1 << 17)
+    .collect();
+    let whole = OTLP.trim_end().strip_suffix('}').expect("an object");
+    let zstd =
+        zstd::encode_all(format!("{whole}, \"noise\": \"{noise}\"}}").as_bytes(), 1).unwrap();
+    assert!(is_cut_off(&zstd[..SNIFF_BYTES]));
+    let head = &zstd[..bytes_to_sniff(&zstd).min(zstd.len())];
+    assert!(!is_cut_off(head));
+    assert_eq!(sniff_spans(head), Some(SpanFormat::OtlpJson));
+    assert!(!is_cut_off(OTLP.as_bytes()) && !is_cut_off(&[]));
 }
 
 #[test]

@@ -520,8 +520,11 @@ impl Join<'_> {
                 request.tree = told.tree;
             }
             requests.find_outer();
-            if host.lines.is_some() {
-                let is_unplaced = |request: &&Request| request.first_thread().is_none();
+            if let Some(lines) = host.lines {
+                // Of what began before the recording's end and ended after it, there may be a span before there is an event.
+                let is_unplaced = |request: &&Request| {
+                    request.first_thread().is_none() && request.window.end <= lines.range().end
+                };
                 without_thread += requests.all().iter().filter(is_unplaced).count();
                 of_traced += requests.all().len();
             }

@@ -12,13 +12,12 @@ use slowpath_critical_path::{
     BareLink, BarePath, Cause, CriticalPath, Detail, Piece, Segments, State, Words, bare_path,
     bare_path_of_wait,
 };
-use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
 
 use crate::absent::{absences, waits_for_events};
 use crate::assign::Active;
 use crate::hosts::{AllHosts, RequestOfHost};
 use crate::request::{Bound, Request, Serving};
-use crate::requests::within;
 
 /// Where the time of a request went, in words.
 #[derive(Debug, PartialEq)]
@@ -26,12 +25,13 @@ pub struct RequestPath {
     /// The path; its segments cover the request's window without a gap or an overlap. `thread` is
     /// the one that served the request last.
     pub path: CriticalPath,
-    /// By segment: the other request that its thread works for meanwhile.
+    /// By segment: the other request that its thread works for meanwhile, or, where that one works for none, the thread
+    /// that waits for it.
     pub blocked_by: Vec<Option<RequestOfHost>>,
 }
 
 impl RequestPath {
-    /// How long threads on the path worked for other requests, the longest first.
+    /// How long threads on the path worked for other requests, or waited for their sake, the longest first.
     pub fn blockers(&self) -> Vec<(RequestOfHost, Nanoseconds)> {
         let segments = self.path.segments.iter().zip(&self.blocked_by);
         sums(segments.map(|(segment, other)| (*other, segment.range)))
@@ -64,11 +64,14 @@ pub(crate) struct Parts<'lines> {
     pub(crate) links: Vec<BareLink<'lines>>,
 }
 
-/// A piece of the path, and the other request that its thread works for meanwhile.
-#[derive(Clone, Copy, Debug)]
+/// A piece of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part<'lines> {
     pub(crate) piece: Piece<'lines>,
+    /// The other request that its thread works for meanwhile, or else the one that waits for it.
     pub(crate) blocked_by: Option<RequestOfHost>,
+    /// The other request that the thread which serves the request works for meanwhile.
+    pub(crate) held_by: Option<RequestOfHost>,
 }
 
 /// A part of the window in which one thread's path is the request's.
@@ -136,10 +139,11 @@ impl<'run> AllHosts<'run> {
         let mut parts = Vec::new();
         for Step {
             piece, holds_up, ..
-        } in steps
+        } in steps.into_iter().rev()
         {
             strangers.cut(piece, holds_up, &mut parts);
         }
+        parts.reverse();
         Parts { parts, links }
     }
 
@@ -189,15 +193,28 @@ impl<'run> AllHosts<'run> {
     }
 }
 
+/// Whom a thread works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WorksFor {
+    /// No span is active, or none that matters.
+    Nobody,
+    /// The request, or one that it is a part of or that is a part of it.
+    This,
+    Other(RequestOfHost),
+}
+
 /// Finds out where the threads on a request's path work for requests that are no part of it, nor the
-/// other way round. Is asked in the order of time.
+/// other way round. Is told the path backwards.
 struct Strangers<'run> {
     all: &'run AllHosts<'run>,
     of: RequestOfHost,
     host: HostId,
     thread: ThreadId,
-    /// What the thread worked for after the time that was asked about last.
+    /// What the thread worked for before the end of the time that was asked about last.
     pieces: &'run [Active],
+    /// The threads that wait for each other here, each with its depth and whom it works for when it goes on: so it
+    /// does while it waits.
+    waiting: Vec<(u32, WorksFor)>,
 }
 
 impl<'run> Strangers<'run> {
@@ -208,76 +225,120 @@ impl<'run> Strangers<'run> {
             host: of.host,
             thread: ThreadId::IDLE,
             pieces: &[],
+            waiting: Vec::new(),
         }
     }
 
-    fn go_to(&mut self, host: HostId, thread: ThreadId, at: Timestamp) {
-        if (host, thread) != (self.host, self.thread) {
-            let pieces = self.all.requests(host).active_of(thread);
-            let past = pieces.partition_point(|piece| piece.range.end <= at);
-            (self.host, self.thread, self.pieces) = (host, thread, &pieces[past..]);
+    /// What the piece's thread worked for within the piece, the latest first.
+    fn active(
+        &mut self,
+        piece: &Piece<'_>,
+    ) -> impl Iterator<Item = (TimeRange, RequestOfHost)> + use<'run> {
+        let (host, range) = (piece.host, piece.recorded);
+        if (host, piece.thread) != (self.host, self.thread) {
+            let pieces = self.all.requests(host).active_of(piece.thread);
+            let until = pieces.partition_point(|piece| piece.range.begin < range.end);
+            (self.host, self.thread, self.pieces) = (host, piece.thread, &pieces[..until]);
         }
-        while let [first, rest @ ..] = self.pieces
-            && first.range.end <= at
+        while let [rest @ .., last] = self.pieces
+            && last.range.begin >= range.end
         {
             self.pieces = rest;
         }
+        (self.pieces.iter().rev())
+            .take_while(move |active| range.begin < active.range.end)
+            .map(move |active| {
+                let request = active.request;
+                (
+                    active.range.intersect(range),
+                    RequestOfHost { host, request },
+                )
+            })
     }
 
-    /// Adds a piece of a serving thread's path, cut where its thread turns to another request if that holds it up.
+    /// Adds a piece of the path, cut where its thread turns to another request if that holds the request up.
     fn cut<'lines>(&mut self, piece: Piece<'lines>, holds_up: bool, parts: &mut Vec<Part<'lines>>) {
-        let range = piece.recorded;
-        self.go_to(piece.host, piece.thread, range.begin);
-        let own = self.all.get(self.of);
-        let mut add = |recorded: TimeRange, other: Option<RequestOfHost>| {
+        while self
+            .waiting
+            .pop_if(|(depth, _)| *depth >= piece.depth)
+            .is_some()
+        {}
+        let whom = |(_, works_for): &(u32, WorksFor)| match works_for {
+            WorksFor::Nobody => None,
+            WorksFor::This => Some(None),
+            WorksFor::Other(other) => Some(Some(*other)),
+        };
+        let waits_for_it = self.waiting.iter().rev().find_map(whom).flatten();
+        let serving = self.waiting.first().filter(|(depth, _)| *depth == 0);
+        let serving = serving.and_then(whom).flatten();
+        let mut add = |recorded: TimeRange, works_for: WorksFor| {
             let shown = TimeRange::new(piece.shown(recorded.begin), piece.shown(recorded.end));
             let mut piece = Piece {
                 range: shown,
                 recorded,
                 ..piece
             };
-            if other.is_some() && piece.depth == 0 {
+            let blocked_by = match works_for {
+                WorksFor::Nobody => waits_for_it,
+                WorksFor::This => None,
+                WorksFor::Other(other) => Some(other),
+            };
+            let held_by = if piece.depth == 0 {
+                blocked_by
+            } else {
+                serving
+            };
+            if held_by.is_some() && piece.depth == 0 {
                 piece.state = State::BlockedByRequest;
                 piece.detail = Detail::default();
             }
+            let part = Part {
+                piece,
+                blocked_by,
+                held_by,
+            };
             match parts.last_mut() {
                 _ if shown.is_empty() => {}
-                Some(last) if last.blocked_by == other && is_one(&last.piece, &piece) => {
-                    last.piece.range.end = shown.end;
-                    last.piece.recorded.end = recorded.end;
+                Some(later) if goes_on(&part, later) => {
+                    later.piece.range.begin = shown.begin;
+                    later.piece.recorded.begin = recorded.begin;
                 }
-                _ => parts.push(Part {
-                    piece,
-                    blocked_by: other,
-                }),
+                _ => parts.push(part),
             }
         };
-        let mut cursor = range.begin;
-        for (when, request) in within(self.pieces, range).filter(|_| holds_up) {
-            let other = RequestOfHost {
-                host: piece.host,
-                request,
+        let own = self.all.get(self.of);
+        let (all, of) = (self.all, self.of);
+        let mut rest = piece.recorded;
+        let mut works_for = WorksFor::Nobody;
+        for (when, request) in self.active(&piece).filter(|_| holds_up) {
+            add(TimeRange::new(when.end, rest.end), WorksFor::Nobody);
+            works_for = match request == of || all.get(request).is_kin(own) {
+                true => WorksFor::This,
+                false => WorksFor::Other(request),
             };
-            if other == self.of || self.all.get(other).is_kin(own) {
-                continue;
-            }
-            add(TimeRange::new(cursor, when.begin), None);
-            add(when, Some(other));
-            cursor = when.end;
+            add(when, works_for);
+            rest.end = when.begin;
         }
-        add(TimeRange::new(cursor, range.end), None);
+        if !rest.is_empty() {
+            works_for = WorksFor::Nobody;
+            add(rest, works_for);
+        }
+        self.waiting.push((piece.depth, works_for));
     }
 }
 
-/// Whether the later of two pieces only goes on with the earlier.
-fn is_one(earlier: &Piece<'_>, later: &Piece<'_>) -> bool {
-    let same = Piece {
-        range: later.range,
-        recorded: later.recorded,
+/// Whether the later of two parts only goes on with the earlier.
+fn goes_on(earlier: &Part<'_>, later: &Part<'_>) -> bool {
+    let same = Part {
+        piece: Piece {
+            range: later.piece.range,
+            recorded: later.piece.recorded,
+            ..earlier.piece
+        },
         ..*earlier
     };
-    earlier.range.end == later.range.begin
-        && earlier.recorded.end == later.recorded.begin
+    earlier.piece.range.end == later.piece.range.begin
+        && earlier.piece.recorded.end == later.piece.recorded.begin
         && same == *later
 }
 

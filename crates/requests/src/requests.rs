@@ -131,7 +131,9 @@ impl Requests {
     ) -> impl Iterator<Item = (TimeRange, RequestId)> {
         let pieces = self.active_of(thread);
         let first = pieces.partition_point(|piece| piece.range.end <= range.begin);
-        within(&pieces[first..], range)
+        (pieces[first..].iter())
+            .take_while(move |piece| piece.range.begin < range.end)
+            .map(move |piece| (piece.range.intersect(range), piece.request))
     }
 
     /// The last of these.
@@ -160,15 +162,4 @@ impl Requests {
             operation => format!("request {span} ({operation})"),
         }
     }
-}
-
-/// The beginning of `pieces` that lies within `range`, cut to it.
-pub(crate) fn within(
-    pieces: &[Active],
-    range: TimeRange,
-) -> impl Iterator<Item = (TimeRange, RequestId)> {
-    pieces
-        .iter()
-        .take_while(move |piece| piece.range.begin < range.end)
-        .map(move |piece| (piece.range.intersect(range), piece.request))
 }

@@ -67,7 +67,7 @@ pub struct Summary<'lines> {
     /// What the threads that served the request did themselves: the time in which they waited for
     /// other threads is BLOCKED here; for those of another host NETWORK.
     pub own: States,
-    /// Other requests that threads on the path worked for meanwhile, the longest first.
+    /// Other requests that threads on the path worked for meanwhile, or waited for the sake of, the longest first.
     pub blocked_by: Vec<(RequestOfHost, Nanoseconds)>,
     /// The longest waits, at most [`Summary::MOST_WAITS`], the longest first.
     pub waits: Box<[Wait<'lines>]>,
@@ -191,16 +191,19 @@ fn summarise<'lines>(host: HostId, path: &Parts<'lines>) -> Summary<'lines> {
             0 | 1 => State::Blocked,
             _ => waited_for,
         };
-        let own = match piece.depth {
-            0 => piece.state,
-            _ => waited_for,
+        let own = match (piece.depth, part.held_by) {
+            (0, _) => piece.state,
+            (_, Some(_)) => State::BlockedByRequest,
+            (_, None) => waited_for,
         };
         summary.own.add(own, length);
     }
     summary.blocked_by = sums((path.parts.iter()).map(|part| (part.blocked_by, part.piece.range)));
     let waits = path
         .parts
-        .chunk_by(|part, next| is_same_wait(part, next) && !is_given_up(part, &path.links))
+        .chunk_by(|part, next| {
+            is_same_wait(part, next) && (part.held_by.is_some() || !is_given_up(part, &path.links))
+        })
         .filter_map(|run| wait(run, &path.links));
     let mut waits: Vec<Wait<'lines>> = waits.collect();
     let rank = |wait: &Wait<'_>| (std::cmp::Reverse(wait.range.length()), wait.range.begin);
@@ -222,11 +225,7 @@ fn could_run(part: &Part<'_>) -> bool {
 }
 
 fn is_same_wait(part: &Part<'_>, next: &Part<'_>) -> bool {
-    let other = |part: &Part<'_>| {
-        let blocks = part.piece.state == State::BlockedByRequest;
-        part.blocked_by.filter(|_| blocks)
-    };
-    !could_run(part) && !could_run(next) && other(part) == other(next)
+    !could_run(part) && !could_run(next) && part.held_by == next.held_by
 }
 
 /// Whether what is waited for is given up at the end of a part, and another thread has it then.
@@ -264,12 +263,12 @@ fn wait<'lines>(run: &[Part<'lines>], links: &[BareLink<'lines>]) -> Option<Wait
         thread: (own.map(|part| part.piece.thread))
             .or(woken.map(|link| link.to))
             .unwrap_or(ThreadId::IDLE),
-        on: match (waker, first.blocked_by) {
-            (Some(waker), _) => WaitFor::Thread(whose(&waker.piece)),
-            (None, Some(other)) => WaitFor::Request(other),
+        on: match (first.held_by, waker) {
+            (Some(other), _) => WaitFor::Request(other),
+            (None, Some(waker)) => WaitFor::Thread(whose(&waker.piece)),
             (None, None) => WaitFor::State(mostly.1),
         },
-        call: of_own.or(woken.and_then(|link| link.call)),
+        call: (of_own.or(woken.and_then(|link| link.call))).filter(|_| first.held_by.is_none()),
         mostly,
     })
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, sniff_spans};
+use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, is_cut_off, sniff_spans};
 use slowpath_read_transfers::is_transfers;
 use slowpath_source::{Format, sniff};
 
@@ -55,11 +55,11 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
             seen: HashSet::from([fs::canonicalize(path)?]),
             of_kernel: of_kernel_but(metadata.dev()),
             found,
-            empty: Vec::new(),
+            blank: Vec::new(),
             diagnostics,
         };
         search.folder(path, MOST_DEPTH)?;
-        search.tell_empty_files_of_spans();
+        search.tell_blank_files_of_spans();
         return Ok(search.found);
     }
     if !metadata.is_file() {
@@ -85,8 +85,8 @@ struct Search<'found> {
     /// File systems that are not looked into, by number.
     of_kernel: Vec<u64>,
     found: Vec<Found>,
-    /// JSON files without a byte.
-    empty: Vec<PathBuf>,
+    /// Files of which nothing can be had, and why: JSON files without a byte, compressed ones that are cut off.
+    blank: Vec<(PathBuf, &'static str)>,
     diagnostics: &'found mut Vec<Diagnostic>,
 }
 
@@ -145,18 +145,21 @@ impl Search<'_> {
             } else if is_transfers(&head) {
                 self.found.push(Found::Transfers(entry.to_owned()));
             } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
-                self.empty.push(entry.to_owned());
+                self.blank.push((entry.to_owned(), "it is empty"));
+            } else if is_cut_off(&head) {
+                let what = "nothing of it can be decompressed: it is cut off, or empty";
+                self.blank.push((entry.to_owned(), what));
             }
         }
         Ok(())
     }
 
-    /// Beside files of spans, an empty one was to be one too. What else is no file of spans there may be anything.
-    fn tell_empty_files_of_spans(&mut self) {
-        for empty in &self.empty {
-            let is_beside = |one: &Found| matches!(one, Found::Spans(file, _) if file.parent() == empty.parent());
+    /// Beside files of spans, a blank one was to be one too. What else is no file of spans there may be anything.
+    fn tell_blank_files_of_spans(&mut self) {
+        for (blank, what) in &self.blank {
+            let is_beside = |one: &Found| matches!(one, Found::Spans(file, _) if file.parent() == blank.parent());
             if self.found.iter().any(is_beside) {
-                self.diagnostics.push(damaged(empty, "it is empty"));
+                self.diagnostics.push(damaged(blank, what));
             }
         }
     }
@@ -233,8 +236,12 @@ fn is_snapshot(path: &Path) -> bool {
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    let file = fs::File::open(path)?;
-    file.take(SNIFF_BYTES as u64).read_to_end(&mut head)?;
+    let mut file = fs::File::open(path)?;
+    (&mut file)
+        .take(SNIFF_BYTES as u64)
+        .read_to_end(&mut head)?;
+    let more = bytes_to_sniff(&head) - SNIFF_BYTES;
+    file.take(more as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -255,7 +262,7 @@ mod tests {
             seen: HashSet::new(),
             of_kernel: of_kernel_but(fs::metadata(folder.path())?.dev()),
             found: Vec::new(),
-            empty: Vec::new(),
+            blank: Vec::new(),
             diagnostics: &mut diagnostics,
         };
         search.folder(folder.path(), MOST_DEPTH)?;

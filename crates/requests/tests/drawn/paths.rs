@@ -58,6 +58,87 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
 }
 
 #[test]
+fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         1  50 start b 2.1
+         0 100 start a 1.1
+         0 110 call futex
+         0 120 switch a:S -
+         1 150 call futex
+         1 160 switch b:S c
+         1 360 wake b
+         1 370 switch c:S b
+         1 420 wake a
+         0 430 switch - a
+         0 500 end a 1.1
+         1 500 end b 2.1
+         0 600 switch a:S -
+         1 600 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..160 b RUNNING for 2.1
+             160..360 c RUNNING for 2.1
+           360..370 b WAIT_CPU for 2.1
+           370..420 b RUNNING for 2.1
+         420..430 a WAIT_CPU
+         430..500 a RUNNING",
+    );
+    // Nor is it anybody's where the holder serves nobody or the request itself.
+    assert_shows(
+        &found.path("2.1"),
+        "50..160 b RUNNING
+           160..360 c RUNNING
+         360..370 b WAIT_CPU
+         370..500 b RUNNING",
+    );
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    assert_eq!(summary.own.by_name()["BLOCKED"], 300);
+}
+
+#[test]
+fn a_thread_that_waits_for_another_requests_sake_blocks_the_first() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 start a 1.1
+         0 150 start a 2.1
+         0 160 call wait4
+         0 170 switch a:S -
+         1 370 wake a
+         0 380 switch - a
+         0 400 end a 2.1
+         0 500 end a 1.1
+         0 600 switch a:S -
+         1 600 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..150 a RUNNING
+         150..170 a BLOCKED_BY_REQUEST for 2.1
+           170..370 b RUNNING for 2.1
+         370..400 a BLOCKED_BY_REQUEST for 2.1
+         400..500 a RUNNING",
+    );
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    assert_eq!(summary.own.by_name()["BLOCKED_BY_REQUEST"], 250);
+    assert_eq!(summary.own.by_name().get("BLOCKED"), None);
+    let other = RequestOfHost {
+        host: HostId(0),
+        request: found.id("2.1"),
+    };
+    let [wait] = &*summary.waits else {
+        panic!("{:?}", summary.waits);
+    };
+    assert_eq!((wait.range.begin.ns(), wait.range.end.ns()), (150, 400));
+    assert_eq!((wait.on, wait.call), (WaitFor::Request(other), None));
+    assert_eq!(wait.mostly.0.thread, ThreadId(tid("b")));
+}
+
+#[test]
 fn who_had_a_mutex_in_turn_is_named_each_with_its_request() {
     let found = found(
         "0   1 dump a P a P
