@@ -186,6 +186,7 @@ fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours(
         "{told}"
     );
     fs::remove_file(folder.path().join("spans/cut.json.zst")).expect("removed");
+    fs::write(folder.path().join("spans/access.log.zst"), begin).expect("a file");
     fs::write(folder.path().join("spans/package.json"), "{}").expect("a file");
     services(0);
 }

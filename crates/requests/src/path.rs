@@ -9,10 +9,10 @@
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, BarePath, Cause, CriticalPath, Detail, Piece, Segments, State, Words, bare_path,
-    bare_path_of_wait,
+    BareLink, BarePath, Cause, CriticalPath, Detail, LOCK_CALLS, LinkKind, Piece, Segments, State,
+    Words, bare_path, bare_path_of_wait,
 };
-use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange};
+use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use crate::absent::{absences, waits_for_events};
 use crate::assign::Active;
@@ -135,7 +135,7 @@ impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
         let Walked { steps, links } = self.with_callees(of);
-        let mut strangers = Strangers::of(self, of);
+        let mut strangers = Strangers::of(self, of, &links);
         let mut parts = Vec::new();
         for Step {
             piece, holds_up, ..
@@ -203,30 +203,85 @@ enum WorksFor {
     Other(RequestOfHost),
 }
 
+/// A thread that waits for the next one, and whom it works for when it goes on: so it does while it waits.
+struct Waiting<'run> {
+    depth: u32,
+    works_for: WorksFor,
+    goes_on: Timestamp,
+    host: HostId,
+    thread: ThreadId,
+    /// The system call in which it waits.
+    call: Option<&'run str>,
+}
+
 /// Finds out where the threads on a request's path work for requests that are no part of it, nor the
 /// other way round. Is told the path backwards.
-struct Strangers<'run> {
+struct Strangers<'run, 'path> {
     all: &'run AllHosts<'run>,
     of: RequestOfHost,
     host: HostId,
     thread: ThreadId,
     /// What the thread worked for before the end of the time that was asked about last.
     pieces: &'run [Active],
-    /// The threads that wait for each other here, each with its depth and whom it works for when it goes on: so it
-    /// does while it waits.
-    waiting: Vec<(u32, WorksFor)>,
+    links: &'path [BareLink<'run>],
+    /// Those that wait for each other here.
+    waiting: Vec<Waiting<'run>>,
 }
 
-impl<'run> Strangers<'run> {
-    fn of(all: &'run AllHosts<'run>, of: RequestOfHost) -> Self {
+impl<'run, 'path> Strangers<'run, 'path> {
+    fn of(all: &'run AllHosts<'run>, of: RequestOfHost, links: &'path [BareLink<'run>]) -> Self {
         Self {
             all,
             of,
             host: of.host,
             thread: ThreadId::IDLE,
             pieces: &[],
+            links,
             waiting: Vec::new(),
         }
+    }
+
+    /// The path is in a thread of this depth until `end`.
+    fn go_below(&mut self, depth: u32, end: Timestamp) {
+        while self.waiting.pop_if(|above| above.depth >= depth).is_some() {}
+        if let Some(waiting) = self.waiting.last_mut()
+            && waiting.goes_on == end
+        {
+            let from = self.links.partition_point(|link| link.at < end);
+            let mut links = self.links[from..].iter().take_while(|link| link.at == end);
+            let its = (waiting.host, waiting.thread);
+            let woken =
+                links.find(|link| (link.hosts[1], link.to) == its && link.kind != LinkKind::Wait);
+            waiting.call = woken.and_then(|link| link.call);
+        }
+    }
+
+    /// The other request for whose sake it is waited for what the path does now.
+    fn waited_for_by(&self) -> Option<RequestOfHost> {
+        let mut threads = self.waiting.iter().enumerate().rev();
+        let whom = threads.find_map(|(place, above)| match above.works_for {
+            WorksFor::Nobody => None,
+            WorksFor::This => Some(None),
+            WorksFor::Other(other) => self.keeps_waiting(place).then_some(Some(other)),
+        });
+        whom.flatten()
+    }
+
+    /// Whether a thread that waits keeps those above it waiting. In the same call for a lock, or for a token in a pipe, it
+    /// may be in the same queue as who waits for it; and what wakes one that waits for whatever comes first need not be
+    /// what they need.
+    fn keeps_waiting(&self, place: usize) -> bool {
+        let queues =
+            |call: &str| call == "read" || LOCK_CALLS.iter().any(|(lock, _)| *lock == call);
+        let (above, threads) = match self.waiting[..=place].split_first() {
+            Some((_, threads)) if !threads.is_empty() => (&self.waiting[place - 1], threads),
+            // The one that serves the request does nothing else.
+            _ => return true,
+        };
+        let call = self.waiting[place].call;
+        let is_queue = call.is_some_and(queues) && call == above.call;
+        let is_known = |one: &Waiting<'_>| one.call.is_some() && !waits_for_events(one.call);
+        !is_queue && threads.iter().all(is_known)
     }
 
     /// What the piece's thread worked for within the piece, the latest first.
@@ -258,19 +313,15 @@ impl<'run> Strangers<'run> {
 
     /// Adds a piece of the path, cut where its thread turns to another request if that holds the request up.
     fn cut<'lines>(&mut self, piece: Piece<'lines>, holds_up: bool, parts: &mut Vec<Part<'lines>>) {
-        while self
-            .waiting
-            .pop_if(|(depth, _)| *depth >= piece.depth)
-            .is_some()
-        {}
-        let whom = |(_, works_for): &(u32, WorksFor)| match works_for {
-            WorksFor::Nobody => None,
-            WorksFor::This => Some(None),
-            WorksFor::Other(other) => Some(Some(*other)),
+        self.go_below(piece.depth, piece.range.end);
+        let waited_for_by = self.waited_for_by();
+        let serving = match self.waiting.first() {
+            Some(first) if first.depth == 0 => match first.works_for {
+                WorksFor::Other(other) => Some(other),
+                WorksFor::Nobody | WorksFor::This => None,
+            },
+            _ => None,
         };
-        let waits_for_it = self.waiting.iter().rev().find_map(whom).flatten();
-        let serving = self.waiting.first().filter(|(depth, _)| *depth == 0);
-        let serving = serving.and_then(whom).flatten();
         let mut add = |recorded: TimeRange, works_for: WorksFor| {
             let shown = TimeRange::new(piece.shown(recorded.begin), piece.shown(recorded.end));
             let mut piece = Piece {
@@ -279,14 +330,13 @@ impl<'run> Strangers<'run> {
                 ..piece
             };
             let blocked_by = match works_for {
-                WorksFor::Nobody => waits_for_it,
+                WorksFor::Nobody => waited_for_by,
                 WorksFor::This => None,
                 WorksFor::Other(other) => Some(other),
             };
-            let held_by = if piece.depth == 0 {
-                blocked_by
-            } else {
-                serving
+            let held_by = match piece.depth {
+                0 => blocked_by,
+                _ => blocked_by.and(serving),
             };
             if held_by.is_some() && piece.depth == 0 {
                 piece.state = State::BlockedByRequest;
@@ -323,7 +373,14 @@ impl<'run> Strangers<'run> {
             works_for = WorksFor::Nobody;
             add(rest, works_for);
         }
-        self.waiting.push((piece.depth, works_for));
+        self.waiting.push(Waiting {
+            depth: piece.depth,
+            works_for,
+            goes_on: piece.range.begin,
+            host: piece.host,
+            thread: piece.thread,
+            call: None,
+        });
     }
 }
 

@@ -146,7 +146,7 @@ impl Search<'_> {
                 self.found.push(Found::Transfers(entry.to_owned()));
             } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
                 self.blank.push((entry.to_owned(), "it is empty"));
-            } else if is_cut_off(&head) {
+            } else if is_named_like_spans(entry) && is_cut_off(&head) {
                 let what = "nothing of it can be decompressed: it is cut off, or empty";
                 self.blank.push((entry.to_owned(), what));
             }
@@ -177,6 +177,13 @@ fn of_kernel_but(begin: u64) -> Vec<u64> {
     numbers
         .filter(|number| *number != begin && Some(*number) != root)
         .collect()
+}
+
+/// Whether a compressed file has the name of one with spans: `traces.json.zst`.
+fn is_named_like_spans(file: &Path) -> bool {
+    let plain = file.file_stem().map(Path::new);
+    let ending = plain.and_then(Path::extension);
+    ending.is_some_and(|ending| ["json", "jsonl", "pb"].iter().any(|one| ending == *one))
 }
 
 /// In which format a file that begins like this has spans, if it has any. What a recorder received is known by its

@@ -57,16 +57,16 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
     assert_eq!(summary.own.by_name()["BLOCKED"], 140);
 }
 
-#[test]
-fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
-    let found = found(
+/// `a` waits for a lock of `b`, which waits in a call for `c`.
+fn holder_that_waits_in(call: &str) -> Found {
+    found(&format!(
         "0   0 switch - a
          1   0 switch - b
          1  50 start b 2.1
          0 100 start a 1.1
          0 110 call futex
          0 120 switch a:S -
-         1 150 call futex
+         1 150 call {call}
          1 160 switch b:S c
          1 360 wake b
          1 370 switch c:S b
@@ -75,8 +75,13 @@ fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
          0 500 end a 1.1
          1 500 end b 2.1
          0 600 switch a:S -
-         1 600 switch b:S -",
-    );
+         1 600 switch b:S -"
+    ))
+}
+
+#[test]
+fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
+    let found = holder_that_waits_in("fsync");
     assert_shows(
         &found.path("1.1"),
         "100..120 a RUNNING
@@ -87,7 +92,9 @@ fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
          420..430 a WAIT_CPU
          430..500 a RUNNING",
     );
-    // Nor is it anybody's where the holder serves nobody or the request itself.
+    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+    assert_eq!(summary.own.by_name()["BLOCKED"], 300);
+    // To the request itself it is nobody else's.
     assert_shows(
         &found.path("2.1"),
         "50..160 b RUNNING
@@ -95,8 +102,54 @@ fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
          360..370 b WAIT_CPU
          370..500 b RUNNING",
     );
+}
+
+#[test]
+fn who_waits_in_the_same_queue_or_for_whatever_comes_first_is_not_said_to_keep_others_waiting() {
+    for call in ["futex", "epoll_wait"] {
+        let found = holder_that_waits_in(call);
+        assert_shows(
+            &found.path("1.1"),
+            "100..120 a RUNNING
+               120..160 b RUNNING for 2.1
+                 160..360 c RUNNING
+               360..370 b WAIT_CPU for 2.1
+               370..420 b RUNNING for 2.1
+             420..430 a WAIT_CPU
+             430..500 a RUNNING",
+        );
+    }
+}
+
+#[test]
+fn what_is_done_for_the_request_itself_is_no_other_s_whoever_waits_for_it() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         0 100 start a 1.1
+         1 110 start b 1.2
+         0 150 start a 2.1
+         0 160 call wait4
+         0 170 switch a:S -
+         1 370 wake a
+         0 380 switch - a
+         0 400 end a 2.1
+         1 410 end b 1.2
+         0 500 end a 1.1
+         0 600 switch a:S -
+         1 600 switch b:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..150 a RUNNING
+         150..170 a BLOCKED_BY_REQUEST for 2.1
+           170..370 b RUNNING
+         370..400 a BLOCKED_BY_REQUEST for 2.1
+         400..500 a RUNNING",
+    );
     let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
-    assert_eq!(summary.own.by_name()["BLOCKED"], 300);
+    let own = summary.own.by_name();
+    assert_eq!((own["BLOCKED"], own["BLOCKED_BY_REQUEST"]), (200, 50));
 }
 
 #[test]
