@@ -15,7 +15,9 @@ asked is whether a change is at most so much, of which one is sure by 95 % where
 Processor time is that of the service's process, which others on the machine hardly change; latencies they do. It is without
 that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
 The first visit of each JVM is a rehearsal, as options that are new to it make it compile code again.
-    bench.py [JVMS [VISITS [SECONDS_OF_A_BLOCK [REQUESTS_PER_SECOND]]]]"""
+An hour of all this tells of processor time, but hardly of p99, which rare pauses make: for that, `--only-default` asks for
+nothing else, of as many clients as are asked for."""
+import argparse
 import math
 import os
 import re
@@ -34,10 +36,7 @@ HERE = Path(__file__).resolve().parent
 AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
-GIVEN = [int(given) for given in sys.argv[1:]]
-JVMS, VISITS, SECONDS, RATE = GIVEN + [3, 6, 8, 1200][len(GIVEN):]
 STARTS = 5
-CLIENTS = (16, 200)
 # Until clients are connected, the agent has read changed options, and the JVM has compiled again what runs otherwise now.
 LEAD_SECONDS = 3
 # A JVM is warm when the medians of processor time per request of its last blocks, by thirds, differ by less than this, and
@@ -103,15 +102,16 @@ class Service:
 
 
 class Load:
-    """Clients, in a process that lives on, so that it is warm."""
+    """Clients, in a process that lives on, so that it is warm; so many requests a second, in blocks of so many seconds."""
 
-    def __init__(self):
+    def __init__(self, rate, seconds):
+        self.rate, self.seconds = rate, seconds
         self.process = subprocess.Popen(["java", "-cp", CLASSES, "load.Load"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
-    def run(self, service, clients, lead=LEAD_SECONDS, seconds=SECONDS):
+    def run(self, service, clients, lead=LEAD_SECONDS, seconds=None):
         """Of the service: microseconds of processor per request, and of latency, p50 and p99; and those of compilers."""
-        self.process.stdin.write(f"{service.port} {clients} {RATE} {lead} {seconds} /one/{{}}\n")
+        self.process.stdin.write(f"{service.port} {clients} {self.rate} {lead} {seconds or self.seconds} /one/{{}}\n")
         self.process.stdin.flush()
         self.process.stdout.readline()
         before = service.used()
@@ -140,14 +140,14 @@ class Planner(Service):
             self.options.write_text(OPTIONS[mode])
         return load.run(self, clients)
 
-    def warm(self, load):
+    def warm(self, load, clients):
         """Says how long that took and where it ended."""
         began = time.monotonic()
         costs, shares = [], []
         thirds = []
         is_steady = False
         while not is_steady and time.monotonic() < began + LONGEST_WARM_SECONDS:
-            cost, _, _, compiled = load.run(self, CLIENTS[len(costs) % 2], lead=0.1, seconds=WARM_SECONDS)
+            cost, _, _, compiled = load.run(self, clients[len(costs) % len(clients)], lead=0.1, seconds=WARM_SECONDS)
             costs.append(cost + compiled)
             shares.append(compiled / costs[-1])
             if len(costs) >= WARM_BLOCKS:
@@ -241,11 +241,11 @@ def say_changes(of_jvms, compared, bound):
         say("the agent by default, against JVMs without", list(zip(*by_jvm)), (bound, None, bound))
 
 
-def say_all(visits, compared, backend, bound):
+def say_all(visits, compared, what, bound):
     """@param visits by clients: of each JVM"""
     for clients, of_jvms in visits.items():
         every = [each for of_jvm in of_jvms for each in of_jvm]
-        print(f"\n{backend}, {clients} clients, {RATE} requests/s")
+        print(f"\n{what}, {clients} clients")
         for mode in every[-1]:
             line = f"  {mode:15}"
             for index, (measure, unit, scale) in enumerate(MEASURES):
@@ -259,36 +259,51 @@ def say_all(visits, compared, backend, bound):
             costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm if "no agent" in each))
                      for of_jvm in of_jvms]
             print(f"    JVMs, {mode}: {', '.join(f'{cost:.0f}' for cost in costs)} us of processor per request")
-    print(f"\n{backend}, {' and '.join(str(clients) for clients in visits)} clients together")
-    say_changes([sum(of_jvm, []) for of_jvm in zip(*visits.values())], compared, bound)
+    if len(visits) > 1:
+        print(f"\n{what}, {' and '.join(str(clients) for clients in visits)} clients together")
+        say_changes([sum(of_jvm, []) for of_jvm in zip(*visits.values())], compared, bound)
 
 
-def measure(load, agents, plains, watchpoints):
-    visits = {clients: [[] for _ in agents] for clients in CLIENTS}
-    aimed = {clients: [[]] for clients in CLIENTS}
-    for number in range(1 + VISITS):
+def measure(asked, load, agents, plains, watchpoints):
+    """@param plains JVMs without the agent, each with one of `agents`; watchpoints: a JVM; None for both: only the default"""
+    visits = {clients: [[] for _ in agents] for clients in asked.clients}
+    aimed = {clients: [[]] for clients in asked.clients}
+    for number in range(1 + asked.visits):
         # What is on by default is what the hour is to tell of; the rest is rehearsed and then measured in a third of visits.
-        is_whole = number == 0 or (VISITS - number) % 3 == 0
+        is_whole = plains[0] and (number == 0 or (asked.visits - number) % 3 == 0)
         modes = ["no agent", *OPTIONS] if is_whole else ["off", "default"]
         if number % 2:
             modes.reverse()
         for jvm, (agent, plain) in enumerate(zip(agents, plains)):
-            for clients in CLIENTS:
+            for clients in asked.clients:
                 visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
-        if watchpoints and (VISITS - number) % 2 == 0:
-            for clients in CLIENTS:
+        if watchpoints and (asked.visits - number) % 2 == 0:
+            for clients in asked.clients:
                 aimed[clients][0].append(visit(load, watchpoints, None, clients, ["off", "default"]))
         if number == 0:
             for of_jvms in (*visits.values(), *aimed.values()):
                 for of_jvm in of_jvms:
                     of_jvm.clear()
-    say_all(visits, COMPARED, "field mask", BOUND)
+    say_all(visits, COMPARED if plains[0] else COMPARED[:1], "field mask", BOUND)
     if watchpoints:
         say_all(aimed, COMPARED[:1], "watchpoints", BOUND_OF_WATCHPOINTS)
 
 
+def given():
+    parser = argparse.ArgumentParser(description="What the agent for Java costs a service.")
+    parser.add_argument("--jvms", type=int, default=3, help="JVMs of each kind")
+    parser.add_argument("--visits", type=int, default=6, help="of each JVM")
+    parser.add_argument("--seconds", type=int, default=8, help="of a block")
+    parser.add_argument("--rate", type=int, default=1200, help="requests per second")
+    parser.add_argument("--clients", type=int, nargs="+", default=[16, 200])
+    parser.add_argument("--only-default", action="store_true",
+                        help="only the agent by default against switched off, by the field mask")
+    return parser.parse_args()
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that services end, too.
+    asked = given()
     folder = Path(tempfile.mkdtemp())
     running = []
 
@@ -297,19 +312,22 @@ def main():
         return service
     try:
         began = time.monotonic()
-        singles(folder)
         tickets = run(Service(folder, "tickets"))
-        starts(folder, tickets)
-        load = run(Load())
-        planners = []
-        for number in range(JVMS):
-            planners.append((run(Planner(folder, f"agent-{number + 1}", tickets, "mask")),
-                             run(Planner(folder, f"none-{number + 1}", tickets))))
-        agents, plains = zip(*planners)
-        watchpoints = run(Planner(folder, "watchpoints", tickets, "watchpoints")) if corners.has_registers() else None
-        for service in filter(None, [*(one for pair in planners for one in pair), watchpoints]):
-            service.warm(load)
-        measure(load, agents, plains, watchpoints)
+        if not asked.only_default:
+            singles(folder)
+            starts(folder, tickets)
+        load = run(Load(asked.rate, asked.seconds))
+        numbers = range(1, asked.jvms + 1)
+        agents = [run(Planner(folder, f"agent-{number}", tickets, "mask")) for number in numbers]
+        plains, watchpoints = [None for _ in numbers], None
+        if not asked.only_default:
+            plains = [run(Planner(folder, f"none-{number}", tickets)) for number in numbers]
+            if corners.has_registers():
+                watchpoints = run(Planner(folder, "watchpoints", tickets, "watchpoints"))
+        for service in filter(None, [*agents, *plains, watchpoints]):
+            service.warm(load, asked.clients)
+        print(f"{asked.rate} requests a second, in blocks of {asked.seconds} s")
+        measure(asked, load, agents, plains, watchpoints)
         print(f"\n{(time.monotonic() - began) / 60:.0f} minutes; load average {os.getloadavg()[1]:.1f} on {os.cpu_count()} "
               "processors (more than 2 means that others disturbed it: latencies say less then)")
     finally:
