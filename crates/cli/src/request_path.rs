@@ -84,7 +84,7 @@ fn write_for_people(
         let other = chosen.all.described(other);
         writeln!(
             output,
-            "For {length} of it, a thread that it needed worked for {}.",
+            "For {length} of it, a thread that it needed worked or waited for {}.",
             shown(&other)
         )?;
     }

@@ -147,7 +147,7 @@ impl Search<'_> {
             } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
                 self.blank.push((entry.to_owned(), "it is empty"));
             } else if is_named_like_spans(entry) && is_cut_off(&head) {
-                let what = "nothing of it can be decompressed: it is cut off, or empty";
+                let what = "nothing of it can be decompressed: it is cut off, empty, or asks for more memory than 128 MiB";
                 self.blank.push((entry.to_owned(), what));
             }
         }

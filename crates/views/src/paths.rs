@@ -53,7 +53,7 @@ pub struct SegmentRow {
     pub depth: u32,
     /// What it waited for, in words; empty where there is no more to say than the state.
     pub detail: String,
-    /// The number of the request that the thread worked for instead.
+    /// The number of the request that the thread worked for instead, or that it was waited for by.
     #[schema(required)]
     pub blocked_by: Option<usize>,
 }

@@ -165,7 +165,7 @@ pub struct RequestDetail {
     pub path: PathRow,
     /// Its longest waits.
     pub waits: Vec<WaitRow>,
-    /// Other requests that threads on its path worked for meanwhile.
+    /// Other requests that threads on its path worked for meanwhile, or were waited for by.
     pub blocked_by: Vec<BlockedByRow>,
     /// What dominated, in a sentence.
     pub verdict: String,

@@ -57,16 +57,21 @@ fn a_holder_of_a_lock_that_serves_another_request_is_named() {
     assert_eq!(summary.own.by_name()["BLOCKED"], 140);
 }
 
-/// `a` waits for a lock of `b`, which waits in a call for `c`.
-fn holder_that_waits_in(call: &str) -> Found {
+/// `a` waits in a call for `b`, which waits in one for `c`; empty where the trace does not tell.
+fn who_waits_in(call: &str, below: &str) -> Found {
+    let called = |at: u32, cpu: u32, call: &str| match call {
+        "" => String::new(),
+        call => format!("{cpu} {at} call {call}"),
+    };
+    let (call, below) = (called(110, 0, call), called(150, 1, below));
     found(&format!(
         "0   0 switch - a
          1   0 switch - b
          1  50 start b 2.1
          0 100 start a 1.1
-         0 110 call futex
+         {call}
          0 120 switch a:S -
-         1 150 call {call}
+         {below}
          1 160 switch b:S c
          1 360 wake b
          1 370 switch c:S b
@@ -81,7 +86,7 @@ fn holder_that_waits_in(call: &str) -> Found {
 
 #[test]
 fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
-    let found = holder_that_waits_in("fsync");
+    let found = who_waits_in("futex", "fsync");
     assert_shows(
         &found.path("1.1"),
         "100..120 a RUNNING
@@ -106,8 +111,14 @@ fn what_a_holder_waits_for_is_for_the_request_that_it_serves() {
 
 #[test]
 fn who_waits_in_the_same_queue_or_for_whatever_comes_first_is_not_said_to_keep_others_waiting() {
-    for call in ["futex", "epoll_wait"] {
-        let found = holder_that_waits_in(call);
+    for (call, below) in [
+        ("futex", "futex"),
+        ("flock", "flock"),
+        ("read", "read"),
+        ("recvfrom", "epoll_wait"),
+        ("futex", ""),
+    ] {
+        let found = who_waits_in(call, below);
         assert_shows(
             &found.path("1.1"),
             "100..120 a RUNNING
@@ -119,6 +130,71 @@ fn who_waits_in_the_same_queue_or_for_whatever_comes_first_is_not_said_to_keep_o
              430..500 a RUNNING",
         );
     }
+}
+
+#[test]
+fn the_thread_that_serves_a_request_keeps_it_waiting_in_whatever_call() {
+    for call in ["wait4", "epoll_wait", "futex"] {
+        let found = found(&format!(
+            "0   0 switch - a
+             1   0 switch - b
+             0 100 start a 1.1
+             0 150 start a 2.1
+             0 160 call {call}
+             0 170 switch a:S -
+             1 370 wake a
+             0 380 switch - a
+             0 400 end a 2.1
+             0 500 end a 1.1
+             0 600 switch a:S -
+             1 600 switch b:S -"
+        ));
+        assert!(
+            found.path("1.1").contains("170..370 b RUNNING for 2.1"),
+            "{call}"
+        );
+    }
+}
+
+#[test]
+fn below_a_wait_for_whatever_comes_first_nobody_is_said_to_wait() {
+    let found = found(
+        "0   0 switch - a
+         1   0 switch - b
+         2   0 switch - c
+         2  50 start c 2.1
+         0 100 start a 1.1
+         0 110 call recvfrom
+         0 120 switch a:S -
+         1 130 call epoll_wait
+         1 140 switch b:S -
+         2 150 call wait4
+         2 160 switch c:S d
+         2 360 wake c
+         2 370 switch d:S c
+         2 400 wake b
+         1 410 switch - b
+         1 420 wake a
+         0 430 switch - a
+         0 500 end a 1.1
+         2 500 end c 2.1
+         0 600 switch a:S -
+         1 600 switch b:S -
+         2 600 switch c:S -",
+    );
+    assert_shows(
+        &found.path("1.1"),
+        "100..120 a RUNNING
+           120..140 b RUNNING
+             140..160 c RUNNING for 2.1
+               160..360 d RUNNING
+             360..370 c WAIT_CPU for 2.1
+             370..400 c RUNNING for 2.1
+           400..410 b WAIT_CPU
+           410..420 b RUNNING
+         420..430 a WAIT_CPU
+         430..500 a RUNNING",
+    );
 }
 
 #[test]
