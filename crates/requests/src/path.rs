@@ -273,15 +273,15 @@ impl<'run, 'path> Strangers<'run, 'path> {
     fn keeps_waiting(&self, place: usize) -> bool {
         let queues =
             |call: &str| call == "read" || LOCK_CALLS.iter().any(|(lock, _)| *lock == call);
-        let (above, threads) = match self.waiting[..=place].split_first() {
-            Some((_, threads)) if !threads.is_empty() => (&self.waiting[place - 1], threads),
+        let (waiting, above) = match &self.waiting[..=place] {
+            [.., above, waiting] => (waiting, above),
             // The one that serves the request does nothing else.
-            _ => return true,
+            threads => return threads.iter().all(|thread| thread.depth == 0),
         };
-        let call = self.waiting[place].call;
-        let is_queue = call.is_some_and(queues) && call == above.call;
+        let is_queue = waiting.call.is_some_and(queues) && waiting.call == above.call;
         let is_known = |one: &Waiting<'_>| one.call.is_some() && !waits_for_events(one.call);
-        !is_queue && threads.iter().all(is_known)
+        let mut others = self.waiting[..=place].iter().filter(|one| one.depth > 0);
+        !is_queue && others.all(is_known)
     }
 
     /// What the piece's thread worked for within the piece, the latest first.
