@@ -204,14 +204,12 @@ enum WorksFor {
 }
 
 /// A thread that waits for the next one, and whom it works for when it goes on: so it does while it waits.
-struct Waiting<'run> {
+struct Waiting {
     depth: u32,
     works_for: WorksFor,
     goes_on: Timestamp,
     host: HostId,
     thread: ThreadId,
-    /// The system call in which it waits.
-    call: Option<&'run str>,
 }
 
 /// Finds out where the threads on a request's path work for requests that are no part of it, nor the
@@ -225,7 +223,7 @@ struct Strangers<'run, 'path> {
     pieces: &'run [Active],
     links: &'path [BareLink<'run>],
     /// Those that wait for each other here.
-    waiting: Vec<Waiting<'run>>,
+    waiting: Vec<Waiting>,
 }
 
 impl<'run, 'path> Strangers<'run, 'path> {
@@ -241,19 +239,15 @@ impl<'run, 'path> Strangers<'run, 'path> {
         }
     }
 
-    /// The path is in a thread of this depth until `end`.
-    fn go_below(&mut self, depth: u32, end: Timestamp) {
-        while self.waiting.pop_if(|above| above.depth >= depth).is_some() {}
-        if let Some(waiting) = self.waiting.last_mut()
-            && waiting.goes_on == end
-        {
-            let from = self.links.partition_point(|link| link.at < end);
-            let mut links = self.links[from..].iter().take_while(|link| link.at == end);
-            let its = (waiting.host, waiting.thread);
-            let woken =
-                links.find(|link| (link.hosts[1], link.to) == its && link.kind != LinkKind::Wait);
-            waiting.call = woken.and_then(|link| link.call);
-        }
+    /// The system call in which a thread waits, where the trace tells.
+    fn call_of(&self, waiting: &Waiting) -> Option<&'run str> {
+        let at = waiting.goes_on;
+        let from = self.links.partition_point(|link| link.at < at);
+        let mut links = self.links[from..].iter().take_while(|link| link.at == at);
+        let its = (waiting.host, waiting.thread);
+        links
+            .find(|link| (link.hosts[1], link.to) == its && link.kind != LinkKind::Wait)?
+            .call
     }
 
     /// The other request for whose sake it is waited for what the path does now.
@@ -278,8 +272,12 @@ impl<'run, 'path> Strangers<'run, 'path> {
             // The one that serves the request does nothing else.
             threads => return threads.iter().all(|thread| thread.depth == 0),
         };
-        let is_queue = waiting.call.is_some_and(queues) && waiting.call == above.call;
-        let is_known = |one: &Waiting<'_>| one.call.is_some() && !waits_for_events(one.call);
+        let call = self.call_of(waiting);
+        let is_queue = call.is_some_and(queues) && call == self.call_of(above);
+        let is_known = |one: &Waiting| {
+            let call = self.call_of(one);
+            call.is_some() && !waits_for_events(call)
+        };
         let mut others = self.waiting[..=place].iter().filter(|one| one.depth > 0);
         !is_queue && others.all(is_known)
     }
@@ -313,7 +311,11 @@ impl<'run, 'path> Strangers<'run, 'path> {
 
     /// Adds a piece of the path, cut where its thread turns to another request if that holds the request up.
     fn cut<'lines>(&mut self, piece: Piece<'lines>, holds_up: bool, parts: &mut Vec<Part<'lines>>) {
-        self.go_below(piece.depth, piece.range.end);
+        while self
+            .waiting
+            .pop_if(|above| above.depth >= piece.depth)
+            .is_some()
+        {}
         let waited_for_by = self.waited_for_by();
         let serving = match self.waiting.first() {
             Some(first) if first.depth == 0 => match first.works_for {
@@ -379,7 +381,6 @@ impl<'run, 'path> Strangers<'run, 'path> {
             goes_on: piece.range.begin,
             host: piece.host,
             thread: piece.thread,
-            call: None,
         });
     }
 }
