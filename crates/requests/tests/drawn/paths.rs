@@ -133,30 +133,6 @@ fn who_waits_in_the_same_queue_or_for_whatever_comes_first_is_not_said_to_keep_o
 }
 
 #[test]
-fn the_thread_that_serves_a_request_keeps_it_waiting_in_whatever_call() {
-    for call in ["wait4", "epoll_wait", "futex"] {
-        let found = found(&format!(
-            "0   0 switch - a
-             1   0 switch - b
-             0 100 start a 1.1
-             0 150 start a 2.1
-             0 160 call {call}
-             0 170 switch a:S -
-             1 370 wake a
-             0 380 switch - a
-             0 400 end a 2.1
-             0 500 end a 1.1
-             0 600 switch a:S -
-             1 600 switch b:S -"
-        ));
-        assert!(
-            found.path("1.1").contains("170..370 b RUNNING for 2.1"),
-            "{call}"
-        );
-    }
-}
-
-#[test]
 fn below_a_wait_for_whatever_comes_first_nobody_is_said_to_wait() {
     let found = found(
         "0   0 switch - a
@@ -229,42 +205,44 @@ fn what_is_done_for_the_request_itself_is_no_other_s_whoever_waits_for_it() {
 }
 
 #[test]
-fn a_thread_that_waits_for_another_requests_sake_blocks_the_first() {
-    let found = found(
-        "0   0 switch - a
+fn a_thread_that_waits_for_another_requests_sake_blocks_the_first_in_whatever_call() {
+    for call in ["wait4", "epoll_wait", "futex"] {
+        let found = found(&format!(
+            "0   0 switch - a
          1   0 switch - b
          0 100 start a 1.1
          0 150 start a 2.1
-         0 160 call wait4
+         0 160 call {call}
          0 170 switch a:S -
          1 370 wake a
          0 380 switch - a
          0 400 end a 2.1
          0 500 end a 1.1
          0 600 switch a:S -
-         1 600 switch b:S -",
-    );
-    assert_shows(
-        &found.path("1.1"),
-        "100..150 a RUNNING
+         1 600 switch b:S -"
+        ));
+        assert_shows(
+            &found.path("1.1"),
+            "100..150 a RUNNING
          150..170 a BLOCKED_BY_REQUEST for 2.1
            170..370 b RUNNING for 2.1
          370..400 a BLOCKED_BY_REQUEST for 2.1
          400..500 a RUNNING",
-    );
-    let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
-    assert_eq!(summary.own.by_name()["BLOCKED_BY_REQUEST"], 250);
-    assert_eq!(summary.own.by_name().get("BLOCKED"), None);
-    let other = RequestOfHost {
-        host: HostId(0),
-        request: found.id("2.1"),
-    };
-    let [wait] = &*summary.waits else {
-        panic!("{:?}", summary.waits);
-    };
-    assert_eq!((wait.range.begin.ns(), wait.range.end.ns()), (150, 400));
-    assert_eq!((wait.on, wait.call), (WaitFor::Request(other), None));
-    assert_eq!(wait.mostly.0.thread, ThreadId(tid("b")));
+        );
+        let summary = (found.requests).summary(Some(&found.lines), found.id("1.1"));
+        assert_eq!(summary.own.by_name()["BLOCKED_BY_REQUEST"], 250);
+        assert_eq!(summary.own.by_name().get("BLOCKED"), None);
+        let other = RequestOfHost {
+            host: HostId(0),
+            request: found.id("2.1"),
+        };
+        let [wait] = &*summary.waits else {
+            panic!("{:?}", summary.waits);
+        };
+        assert_eq!((wait.range.begin.ns(), wait.range.end.ns()), (150, 400));
+        assert_eq!((wait.on, wait.call), (WaitFor::Request(other), None));
+        assert_eq!(wait.mostly.0.thread, ThreadId(tid("b")));
+    }
 }
 
 #[test]
