@@ -10,8 +10,10 @@ program, as each has compiled it in its own way, and than what a JVM gains in it
 - what cannot be switched, as calls of hooks and the field that objects have more, is compared with JVMs without the agent,
   which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
 JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
-another collector, other compilers' threads). Intervals are of 90 %, of means of logarithms of ratios (Student's t): what is
-asked is whether a change is at most so much, of which one is sure by 95 % where the upper end is not above it.
+another collector, other compilers' threads). Intervals are of 90 %, of logarithms of ratios: what is asked is whether a change
+is at most so much, of which one is sure by 95 % where the upper end is not above it. One block in ten has a pause that makes
+its p99 half as long again; so, of six values or more, intervals are by ranks (Hodges & Lehmann's estimate, with Wilcoxon's
+test), which such blocks hardly move; of fewer, Student's t of the mean.
 Processor time is that of the service's process, which others on the machine hardly change; latencies they do. It is without
 that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
 The first visit of each JVM is a rehearsal, as options that are new to it make it compile code again.
@@ -55,8 +57,9 @@ MEASURES = [("processor time per request", "us", 1), ("latency p50", "ms", 1000)
 # In percent, for processor time and p99, by default; where more than 20 responses a second are looked into, it costs more.
 BOUND = 3
 BOUND_OF_WATCHPOINTS = 10
-# Student's t for 90 %, by degrees of freedom.
-T = [6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75, 1.75, 1.74, 1.73, 1.73, 1.72]
+# Student's t for 90 %, by degrees of freedom, for fewer values than ranks need.
+T = [6.31, 2.92, 2.35, 2.13]
+BY_RANKS = 6
 
 
 class Service:
@@ -201,10 +204,19 @@ def visit(load, agent, plain, clients, modes):
 
 def interval(logarithms):
     """Change in percent, and the interval in which it is; of one value, the change alone."""
-    mean = statistics.mean(logarithms)
     count = len(logarithms)
-    wide = T[min(count - 2, len(T) - 1)] * statistics.stdev(logarithms) / count ** 0.5 if count > 1 else None
-    return [100 * (math.exp(value) - 1) for value in ((mean, mean - wide, mean + wide) if count > 1 else (mean,))]
+    if count >= BY_RANKS:
+        pairs = sorted((one + other) / 2 for place, one in enumerate(logarithms) for other in logarithms[place:])
+        # Of Wilcoxon's signed ranks, by its normal approximation.
+        outside = count * (count + 1) / 4 - 1.645 * (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
+        first = max(0, math.floor(outside) - 1)
+        values = (statistics.median(pairs), pairs[first], pairs[-1 - first])
+    elif count > 1:
+        mean, wide = statistics.mean(logarithms), T[count - 2] * statistics.stdev(logarithms) / count ** 0.5
+        values = (mean, mean - wide, mean + wide)
+    else:
+        values = logarithms
+    return [100 * (math.exp(value) - 1) for value in values]
 
 
 def verdict(low, high, bound):
