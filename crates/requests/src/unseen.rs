@@ -109,7 +109,7 @@ fn take_turns(spans: &[&Request]) -> Option<Moving> {
 }
 
 /// A span that ends on the thread on which it begins.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Staying {
     thread: ThreadId,
     range: TimeRange,
@@ -120,6 +120,9 @@ struct Staying {
 fn crossing(spans: &[Staying]) -> usize {
     /// So many are looked at for each; the others that it crosses are most likely alike.
     const LOOKS: usize = 8;
+    if are_nested(spans) {
+        return 0;
+    }
     let mut crosses = vec![false; spans.len()];
     // By their end, those that began before: of which one ends within it?
     let mut known: BTreeSet<(Timestamp, usize)> = BTreeSet::new();
@@ -143,6 +146,9 @@ fn crossing(spans: &[Staying]) -> usize {
     for same_end in order.chunk_by(|one, other| spans[*one].range.end == spans[*other].range.end) {
         for &position in same_end {
             let TimeRange { begin, end } = spans[position].range;
+            if begin == end {
+                continue;
+            }
             let within = (Excluded((begin, usize::MAX)), Excluded((end, 0)));
             let mut within = known.range(within).take(LOOKS);
             crosses[position] |=
@@ -155,6 +161,17 @@ fn crossing(spans: &[Staying]) -> usize {
         );
     }
     crosses.into_iter().filter(|crosses| *crosses).count()
+}
+
+/// Whether each of these ends before those end that began before and last until then: mostly so, and soon known.
+fn are_nested(spans: &[Staying]) -> bool {
+    let mut open: Vec<Timestamp> = Vec::new();
+    spans.iter().all(|span| {
+        while open.pop_if(|end| *end <= span.range.begin).is_some() {}
+        let is_within = open.last().is_none_or(|end| span.range.end <= *end);
+        open.push(span.range.end);
+        is_within
+    })
 }
 
 /// Spans of about one length move, or they do not: those that last longer wait for more. From the shortest of which a
@@ -188,4 +205,44 @@ fn end_elsewhere(spans: &[&Request]) -> Option<Moving> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_cross_are_counted_whether_all_others_are_nested_or_not() {
+        const TIMES: i64 = 5;
+        let ranges: Vec<(i64, i64)> = (0..TIMES)
+            .flat_map(|begin| (begin..TIMES).map(move |end| (begin, end)))
+            .collect();
+        let span = |(begin, end), low| Staying {
+            thread: ThreadId(7),
+            range: TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end)),
+            trace: TraceId { high: 0, low },
+        };
+        let cross = |one: &Staying, other: &Staying| {
+            let (one_range, other_range) = (one.range, other.range);
+            let in_turn = |first: TimeRange, then: TimeRange| {
+                first.begin < then.begin && then.begin < first.end && first.end < then.end
+            };
+            one.trace != other.trace
+                && (in_turn(one_range, other_range) || in_turn(other_range, one_range))
+        };
+        let mut counts = BTreeSet::new();
+        for &one in &ranges {
+            for &other in &ranges {
+                for &third in &ranges {
+                    let mut spans = [span(one, 1), span(other, 2), span(third, 3)];
+                    spans.sort_by_key(|span| (span.range.begin, Reverse(span.range.end)));
+                    let crosses = |span: &&Staying| spans.iter().any(|other| cross(span, other));
+                    let expected = spans.iter().filter(crosses).count();
+                    assert_eq!(crossing(&spans), expected, "{spans:?}");
+                    counts.insert(expected);
+                }
+            }
+        }
+        assert_eq!(counts, BTreeSet::from([0, 2, 3]));
+    }
 }

@@ -559,7 +559,7 @@ fn spans_on(spans: impl Iterator<Item = [(i32, &'static str); 2]>) -> String {
             lines.push((at, line));
         }
     }
-    lines.sort();
+    lines.sort_by_key(|(at, _)| *at);
     let lines: String = lines.into_iter().map(|(_, line)| line).collect();
     format!("{TWO_RUN}\n{lines}")
 }
@@ -616,6 +616,9 @@ fn of_few_spans_most_must_move() {
 fn where_spans_take_turns_on_a_thread_nobody_is_said_to_be_blocked() {
     let in_turn = (0..100).map(|n| [(n * 40, "a"), (n * 40 + 30, "a")]);
     assert_eq!(blocked(&spans_on(in_turn.clone())), (0, vec![]));
+    // One takes no time.
+    let at_once = in_turn.clone().chain([[(110, "a"), (110, "a")]]);
+    assert_eq!(blocked(&spans_on(at_once)).1, Vec::<String>::new());
     let within = |n: i32| [(n * 40 + 10, "a"), (n * 40 + 20, "a")];
     // Two that cross, among others that lie in others.
     let crossing = in_turn.chain((0..98).map(within));
