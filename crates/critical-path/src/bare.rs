@@ -10,43 +10,34 @@ use slowpath_model::{HostId, ThreadId, TimeRange, Timestamp};
 
 use crate::hosts::Spread;
 use crate::lists::{BareLinks, Pieces};
-use crate::walk::bare_path;
+use crate::walk::Walker;
 use crate::{Correction, CriticalPath, Hosts, Link, LinkKind, Segment, State};
 
-/// A path without the names of threads and the words for what happened: cheap to have of very many
-/// windows. [`critical_path`] is the same in words.
-#[derive(Debug, Default)]
-pub struct BarePath<'lines> {
-    pub(crate) pieces: Pieces<'lines>,
-    pub(crate) links: BareLinks<'lines>,
+/// Who is told a path without the names of threads and the words for what happened, backwards in time: cheap to
+/// have of very many windows. [`critical_path`] is the same in words.
+pub trait Backwards<'lines> {
+    /// The piece before all that were told; all of them cover the window without a gap or an overlap. The
+    /// one told last may only go on with it ([`Piece::goes_on_in`]).
+    fn piece(&mut self, piece: Piece<'lines>);
+
+    /// The link before all that were told.
+    fn link(&mut self, link: BareLink<'lines>);
 }
 
-impl<'lines> BarePath<'lines> {
-    /// A path of which nothing is known, and why; empty if `window` is.
-    pub fn unknown(host: HostId, thread: ThreadId, window: TimeRange, cause: Cause) -> Self {
-        let mut path = Self::default();
-        if !window.is_empty() {
-            path.pieces.push(&Piece {
-                range: window,
-                recorded: window,
-                host,
-                thread,
-                state: State::Unknown,
-                depth: 0,
-                detail: Detail { call: None, cause },
-            });
-        }
-        path
+/// A path that may be very long.
+#[derive(Debug, Default)]
+struct BarePath<'lines> {
+    pieces: Pieces<'lines>,
+    links: BareLinks<'lines>,
+}
+
+impl<'lines> Backwards<'lines> for BarePath<'lines> {
+    fn piece(&mut self, piece: Piece<'lines>) {
+        self.pieces.push(&piece);
     }
 
-    /// In the order of time; they cover the window without a gap or an overlap.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece<'lines>> {
-        self.pieces.iter()
-    }
-
-    /// In the order of time.
-    pub fn links(&self) -> impl Iterator<Item = BareLink<'lines>> {
-        self.links.iter()
+    fn link(&mut self, link: BareLink<'lines>) {
+        self.links.push(&link);
     }
 }
 
@@ -129,15 +120,18 @@ pub fn critical_path_among(
     thread: ThreadId,
     window: TimeRange,
 ) -> CriticalPath {
-    let bare = bare_path(hosts, host, thread, window);
-    let visited = bare.pieces().map(|piece| piece.host);
+    let mut path = BarePath::default();
+    Walker::new(hosts).walk(host, thread, window, &mut path);
+    let visited = path.pieces.iter().map(|piece| piece.host);
     let mut words = Words::of(hosts, host, window.begin, visited);
     CriticalPath {
         host,
         thread,
         window,
-        segments: bare.pieces().map(|piece| words.segment(&piece)).collect(),
-        links: bare.links().map(|link| words.link(&link)).collect(),
+        segments: (path.pieces.iter())
+            .map(|piece| words.segment(&piece))
+            .collect(),
+        links: path.links.iter().map(|link| words.link(&link)).collect(),
         corrections: words.corrections(),
     }
 }
@@ -219,6 +213,44 @@ impl<'run, 'lines> Words<'run, 'lines> {
 }
 
 impl Piece<'_> {
+    /// All of a window, of which nothing is known, and why; none if it is empty.
+    pub fn unknown(
+        host: HostId,
+        thread: ThreadId,
+        window: TimeRange,
+        cause: Cause,
+    ) -> Option<Self> {
+        (!window.is_empty()).then_some(Self {
+            range: window,
+            recorded: window,
+            host,
+            thread,
+            state: State::Unknown,
+            depth: 0,
+            detail: Detail { call: None, cause },
+        })
+    }
+
+    /// Whether a piece only goes on with this one: it follows at once and differs in its times alone.
+    pub fn goes_on_in(&self, later: &Self) -> bool {
+        let times_apart = |piece: &Self| {
+            (
+                (piece.host, piece.thread),
+                (piece.state, piece.depth),
+                piece.detail,
+            )
+        };
+        self.range.end == later.range.begin
+            && self.recorded.end == later.recorded.begin
+            && times_apart(self) == times_apart(later)
+    }
+
+    /// Grows by the piece that goes on in it.
+    pub fn begin_with(&mut self, earlier: &Self) {
+        self.range.begin = earlier.range.begin;
+        self.recorded.begin = earlier.recorded.begin;
+    }
+
     /// A time of the piece by the clock of its host, as the path tells it.
     pub fn shown(&self, recorded: Timestamp) -> Timestamp {
         if recorded >= self.recorded.end {

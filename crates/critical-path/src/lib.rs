@@ -21,7 +21,7 @@ mod text;
 mod walk;
 
 pub use bare::{
-    BareLink, BarePath, Cause, Detail, Piece, Words, critical_path, critical_path_among,
+    Backwards, BareLink, Cause, Detail, Piece, Words, critical_path, critical_path_among,
 };
 pub use graph::{Edge, Graph, Node, NodeId, PathEnds, PathId};
 pub use holdups::{Holdup, Holdups};
@@ -31,4 +31,4 @@ pub use locks::LOCK_CALLS;
 pub use path::{CriticalPath, Link, LinkKind, Segment, Share, State};
 pub use state_of::state_of;
 pub use text::without_numbers;
-pub use walk::{bare_path, bare_path_of_wait};
+pub use walk::Walker;

@@ -3,75 +3,98 @@
 //! Threads that wait for each other lie on a stack, the one that was asked about at the bottom. The
 //! path is always in the topmost one. While it is there, all others are blocked (or look for a moment
 //! whether they still have to be), so none can be met again. Only the bottom one did other things where
-//! something else waited in it (`bare_path_of_wait`), so it may be met once more. Time only goes back, so the walk
+//! something else waited in it (`walk_from_wait`), so it may be met once more. Time only goes back, so the walk
 //! ends. A mutex may go through several hands while a thread waits for it: then the path comes back to that
 //! thread whenever it was handed over, and goes to the one that had it before. On another host the walk
 //! goes by that host's clock; what it finds is told by the clock of the host that was asked about.
 
-use slowpath_kernel::timelines::{Doing, Mutex, Stretch, Timelines, WakeUp, Waker};
+use slowpath_kernel::timelines::{Doing, Mutex, Nearby, Stretch, Timelines, WakeUp, Waker};
 use slowpath_model::{CpuId, HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use crate::bare::{BareLink, BarePath, Cause, Detail, Piece};
+use crate::bare::{Backwards, BareLink, Cause, Detail, Piece};
 use crate::state_of::interrupt_state;
 use crate::{Hosts, LOCK_CALLS, LinkKind, State};
 
 mod frozen;
 
-/// Where the time of `thread` of `host` within `window` went, without names.
-pub fn bare_path<'lines>(
-    hosts: &Hosts<'lines>,
-    host: HostId,
-    thread: ThreadId,
-    window: TimeRange,
-) -> BarePath<'lines> {
-    walked(hosts, host, thread, window, false)
+/// Walks paths among hosts. Keeps in mind where it was last: what is near is found sooner.
+#[derive(Debug)]
+pub struct Walker<'hosts, 'lines> {
+    hosts: &'hosts Hosts<'lines>,
+    nearby: Nearby,
 }
 
-/// The same of something that waited throughout `window` for what ended the thread's wait at the end of it,
-/// whatever else the thread did before.
-pub fn bare_path_of_wait<'lines>(
-    hosts: &Hosts<'lines>,
-    host: HostId,
-    thread: ThreadId,
-    window: TimeRange,
-) -> BarePath<'lines> {
-    walked(hosts, host, thread, window, true)
-}
+impl<'hosts, 'lines> Walker<'hosts, 'lines> {
+    /// One that was nowhere yet.
+    pub fn new(hosts: &'hosts Hosts<'lines>) -> Self {
+        Self {
+            hosts,
+            nearby: Nearby::default(),
+        }
+    }
 
-fn walked<'lines>(
-    hosts: &Hosts<'lines>,
-    host: HostId,
-    thread: ThreadId,
-    window: TimeRange,
-    waits_throughout: bool,
-) -> BarePath<'lines> {
-    let Some(lines) = hosts.lines(host) else {
-        let cause = Cause::Words("no kernel events of its host");
-        return BarePath::unknown(host, thread, window, cause);
-    };
-    let mut walk = Walk {
-        hosts,
-        own: host,
-        lines,
-        cursor: window.end,
-        shown: window.end,
-        frames: vec![Frame {
-            host,
-            thread,
-            until: window.begin,
-            until_shown: window.begin,
-            below: window.begin,
-            entry: LinkKind::Wait,
-            call: None,
-            queue: None,
-            halted: None,
-            is_busy: waits_throughout,
-        }],
-        path: BarePath::default(),
-        waits_throughout,
-    };
-    while walk.step() {}
-    walk.path
+    /// Tells `path` where the time of `thread` of `host` within `window` went.
+    pub fn walk(
+        &mut self,
+        host: HostId,
+        thread: ThreadId,
+        window: TimeRange,
+        path: &mut impl Backwards<'lines>,
+    ) {
+        self.go(host, thread, window, false, path);
+    }
+
+    /// The same of something that waited throughout `window` for what ended the thread's wait at the end of it,
+    /// whatever else the thread did before.
+    pub fn walk_from_wait(
+        &mut self,
+        host: HostId,
+        thread: ThreadId,
+        window: TimeRange,
+        path: &mut impl Backwards<'lines>,
+    ) {
+        self.go(host, thread, window, true, path);
+    }
+
+    fn go(
+        &mut self,
+        host: HostId,
+        thread: ThreadId,
+        window: TimeRange,
+        waits_throughout: bool,
+        path: &mut impl Backwards<'lines>,
+    ) {
+        let Some(lines) = self.hosts.lines(host) else {
+            let cause = Cause::Words("no kernel events of its host");
+            if let Some(piece) = Piece::unknown(host, thread, window, cause) {
+                path.piece(piece);
+            }
+            return;
+        };
+        let mut walk = Walk {
+            hosts: self.hosts,
+            own: host,
+            lines,
+            nearby: &mut self.nearby,
+            cursor: window.end,
+            shown: window.end,
+            frames: vec![Frame {
+                host,
+                thread,
+                until: window.begin,
+                until_shown: window.begin,
+                below: window.begin,
+                entry: LinkKind::Wait,
+                call: None,
+                queue: None,
+                halted: None,
+                is_busy: waits_throughout,
+            }],
+            path,
+            waits_throughout,
+        };
+        while walk.step() {}
+    }
 }
 
 /// A thread on the stack: the path is in it from the cursor back to `until`.
@@ -91,7 +114,7 @@ struct Frame<'lines> {
     queue: Option<Queue<'lines>>,
     /// When this thread was stopped or frozen, if that is what the path met of its waits last.
     halted: Option<Timestamp>,
-    /// At the bottom: it did other things, too, while something waited (`bare_path_of_wait`).
+    /// At the bottom: it did other things, too, while something waited (`walk_from_wait`).
     is_busy: bool,
 }
 
@@ -105,7 +128,7 @@ struct Queue<'lines> {
     since: Timestamp,
 }
 
-struct Walk<'walk, 'lines> {
+struct Walk<'walk, 'lines, Path> {
     hosts: &'walk Hosts<'lines>,
     /// The host that was asked about.
     own: HostId,
@@ -115,7 +138,8 @@ struct Walk<'walk, 'lines> {
     cursor: Timestamp,
     shown: Timestamp,
     frames: Vec<Frame<'lines>>,
-    path: BarePath<'lines>,
+    nearby: &'walk mut Nearby,
+    path: &'walk mut Path,
     /// The wait that the path meets first is as long as the window.
     waits_throughout: bool,
 }
@@ -147,7 +171,7 @@ struct Wait<'lines> {
     link: LinkKind,
 }
 
-impl<'lines> Walk<'_, 'lines> {
+impl<'lines, Path: Backwards<'lines>> Walk<'_, 'lines, Path> {
     /// Goes back by one stretch of the topmost thread, or leaves it; false when nothing is left.
     fn step(&mut self) -> bool {
         let Some(frame) = self.frames.last() else {
@@ -161,7 +185,7 @@ impl<'lines> Walk<'_, 'lines> {
             self.enter_holder(queue);
             return true;
         }
-        let stretch = self.lines.stretch_before(frame.thread, self.cursor);
+        let stretch = (self.lines).stretch_before_near(frame.thread, self.cursor, self.nearby);
         let whole = stretch.range.begin;
         let begin = match std::mem::take(&mut self.waits_throughout) {
             true => frame.until,
@@ -246,7 +270,8 @@ impl<'lines> Walk<'_, 'lines> {
 
     fn run(&mut self, cpu: CpuId, begin: Timestamp) {
         let range = TimeRange::new(begin, self.cursor);
-        for (when, interrupt) in self.lines.interruptions(cpu, range).rev() {
+        let interruptions = (self.lines).interruptions_near(cpu, range, self.nearby);
+        for (when, interrupt) in interruptions.rev() {
             self.segment(when.end, State::Running, Detail::default());
             let detail = Detail {
                 call: None,
@@ -697,7 +722,7 @@ impl<'lines> Walk<'_, 'lines> {
         kind: LinkKind,
         call: Option<&'lines str>,
     ) {
-        self.path.links.push(&BareLink {
+        self.path.link(BareLink {
             at: self.shown,
             hosts: [from.0, to.0],
             from: from.1,
@@ -726,7 +751,7 @@ impl<'lines> Walk<'_, 'lines> {
         }
         let (host, thread) = (self.host(), self.topmost());
         let depth = self.frames.len().saturating_sub(1) as u32;
-        self.path.pieces.push(&Piece {
+        self.path.piece(Piece {
             range,
             recorded,
             host,

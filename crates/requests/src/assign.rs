@@ -206,11 +206,12 @@ fn steps(
     tellers: &Tellers,
     requests: &mut [Request],
 ) -> Vec<Step> {
-    // What is open, and by request the threads that it was attached to.
+    // What is open, as far as somebody may be attached to it, and by request the threads that it was attached to.
     let mut open: FxHashMap<(SpanKey, Option<ProcessId>), Vec<RequestId>> = FxHashMap::default();
     let mut attached: FxHashMap<RequestId, Vec<ThreadId>> = FxHashMap::default();
+    let are_attached = !tellers.are_none();
     for (id, request) in (0..).map(RequestId).zip(requests.iter()) {
-        if request.start.is_none() {
+        if request.start.is_none() && are_attached {
             let place = open.entry((request.key, request.process)).or_default();
             place.push(id);
         }
@@ -230,8 +231,10 @@ fn steps(
         };
         match (event.kind, *of_event) {
             (SpanEventKind::Start, Some(id)) => {
-                let place = open.entry((event.key(), event.process())).or_default();
-                place.push(id);
+                if are_attached {
+                    let place = open.entry((event.key(), event.process())).or_default();
+                    place.push(id);
+                }
                 if !tellers.tell_of(&requests[id.index()]) {
                     step(event.thread(), Change::On, id, true);
                 }

@@ -19,12 +19,13 @@ use crate::hosts::{AllHosts, RequestOfHost};
 use crate::path::{Stage, Step, Walked, stages};
 
 impl<'run> AllHosts<'run> {
-    /// The path of a request, with those of its parts in it.
+    /// The path of a request, with those of its parts in it; the last first.
     pub(crate) fn with_callees(&self, of: RequestOfHost) -> Walked<'run> {
-        let mut path = self.walked(of);
+        let path = self.walked(of);
         if self.get(of).tree.is_none() {
             return path;
         }
+        let mut path = path.reversed();
         let mut backwards = Walked::default();
         // Each may be waited for again and again.
         let mut parts = BTreeMap::new();
@@ -56,8 +57,6 @@ impl<'run> AllHosts<'run> {
             path.links.extend(within.links);
         }
         backwards.links.extend(path.links.into_iter().rev());
-        backwards.steps.reverse();
-        backwards.links.reverse();
         backwards
     }
 
@@ -86,7 +85,7 @@ impl<'run> AllHosts<'run> {
         {
             return None;
         }
-        let mut path = self.walked(of);
+        let mut path = self.walked(of).reversed();
         let told = |at| self.hosts().translate(at, of.host, host);
         for Step { piece, .. } in &mut path.steps {
             piece.range = TimeRange::new(told(piece.range.begin)?, told(piece.range.end)?);
@@ -101,7 +100,7 @@ impl<'run> AllHosts<'run> {
 /// A part of a request.
 struct Callee<'run> {
     stages: Vec<Stage>,
-    /// By the clock of the host that was asked about.
+    /// By the clock of the host that was asked about, in the order of time.
     path: Walked<'run>,
 }
 

@@ -9,12 +9,12 @@
 use std::cmp::Reverse;
 
 use slowpath_critical_path::{
-    BareLink, BarePath, Cause, CriticalPath, Detail, LOCK_CALLS, LinkKind, Piece, Segments, State,
-    Words, bare_path, bare_path_of_wait,
+    Backwards, BareLink, Cause, CriticalPath, Detail, LOCK_CALLS, LinkKind, Piece, Segments, State,
+    Walker, Words,
 };
 use slowpath_model::{HostId, Nanoseconds, ThreadId, TimeRange, Timestamp};
 
-use crate::absent::{absences, waits_for_events};
+use crate::absent::{Absence, absences, waits_for_events};
 use crate::assign::Active;
 use crate::hosts::{AllHosts, RequestOfHost};
 use crate::request::{Bound, Request, Serving};
@@ -74,6 +74,14 @@ pub(crate) struct Part<'lines> {
     pub(crate) held_by: Option<RequestOfHost>,
 }
 
+impl Part<'_> {
+    /// Whether a part only goes on with this one.
+    fn goes_on_in(&self, later: &Self) -> bool {
+        self.piece.goes_on_in(&later.piece)
+            && (self.blocked_by, self.held_by) == (later.blocked_by, later.held_by)
+    }
+}
+
 /// A part of the window in which one thread's path is the request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stage {
@@ -115,10 +123,62 @@ impl AllHosts<'_> {
 /// A request's path before it is asked for whom its threads work meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Walked<'lines> {
-    /// In the order of time; they cover the window.
+    /// They cover the window.
     pub(crate) steps: Vec<Step<'lines>>,
-    /// In the order of time.
     pub(crate) links: Vec<BareLink<'lines>>,
+}
+
+impl<'lines> Walked<'lines> {
+    fn leg(&mut self, of: RequestOfHost, is_absent: bool) -> Leg<'_, 'lines> {
+        Leg {
+            first: self.steps.len(),
+            whole: self,
+            of,
+            is_absent,
+        }
+    }
+
+    /// The first becomes the last.
+    pub(crate) fn reversed(mut self) -> Self {
+        self.steps.reverse();
+        self.links.reverse();
+        self
+    }
+}
+
+/// A time in which a request's path is that of one walk. What the walks after it told lies in `whole` already.
+struct Leg<'whole, 'lines> {
+    whole: &'whole mut Walked<'lines>,
+    /// Where its own steps begin there.
+    first: usize,
+    of: RequestOfHost,
+    /// The request cannot go on then (`absent.rs`).
+    is_absent: bool,
+}
+
+impl<'lines> Backwards<'lines> for Leg<'_, 'lines> {
+    fn piece(&mut self, piece: Piece<'lines>) {
+        if let Some(later) = self.whole.steps[self.first..].last_mut()
+            && piece.goes_on_in(&later.piece)
+        {
+            later.piece.begin_with(&piece);
+            return;
+        }
+        // What its thread does for others until then is not what it waits for.
+        let waits = self.is_absent
+            && piece.depth == 0
+            && (waits_for_events(piece.detail.call) || piece.detail.cause == Cause::SeveralEvents);
+        self.whole.steps.push(Step {
+            piece,
+            holds_up: !waits,
+            of: self.of,
+            depth: 0,
+        });
+    }
+
+    fn link(&mut self, link: BareLink<'lines>) {
+        self.whole.links.push(link);
+    }
 }
 
 /// A piece, and whether what its thread does for others meanwhile holds the request up.
@@ -134,12 +194,13 @@ pub(crate) struct Step<'lines> {
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
-        let Walked { steps, links } = self.with_callees(of);
+        let Walked { steps, mut links } = self.with_callees(of);
+        links.reverse();
         let mut strangers = Strangers::of(self, of, &links);
         let mut parts = Vec::new();
         for Step {
             piece, holds_up, ..
-        } in steps.into_iter().rev()
+        } in steps
         {
             strangers.cut(piece, holds_up, &mut parts);
         }
@@ -147,7 +208,7 @@ impl<'run> AllHosts<'run> {
         Parts { parts, links }
     }
 
-    /// As if everything that its threads wait for were done for it.
+    /// As if everything that its threads wait for were done for it; the last first.
     pub(crate) fn walked(&self, of: RequestOfHost) -> Walked<'run> {
         let request = self.get(of);
         let mut whole = Walked::default();
@@ -156,38 +217,24 @@ impl<'run> AllHosts<'run> {
             whole.steps.extend(nowhere(of, request));
             return whole;
         };
-        let mut add = |path: BarePath<'run>, is_absent: bool| {
-            whole.steps.extend(path.pieces().map(|piece| {
-                // What its thread does for others until then is not what it waits for.
-                let waits = is_absent
-                    && piece.depth == 0
-                    && (waits_for_events(piece.detail.call)
-                        || piece.detail.cause == Cause::SeveralEvents);
-                Step {
-                    piece,
-                    holds_up: !waits,
-                    of,
-                    depth: 0,
+        let mut walker = Walker::new(self.hosts());
+        for Stage { thread, range } in stages.into_iter().rev() {
+            let mut end = range.end;
+            let absences = absences(self, lines, of, Stage { thread, range });
+            for Absence { range, is_told } in absences.into_iter().rev() {
+                let after = TimeRange::new(range.end, end);
+                walker.walk(of.host, thread, after, &mut whole.leg(of, false));
+                end = range.begin;
+                let mut leg = whole.leg(of, true);
+                match is_told {
+                    true => walker.walk_from_wait(of.host, thread, range, &mut leg),
+                    false => Piece::unknown(of.host, thread, range, Cause::SeveralEvents)
+                        .into_iter()
+                        .for_each(|piece| leg.piece(piece)),
                 }
-            }));
-            whole.links.extend(path.links());
-        };
-        for Stage { thread, range } in stages {
-            let mut begin = range.begin;
-            for absence in absences(self, lines, of, Stage { thread, range }) {
-                let before = TimeRange::new(begin, absence.range.begin);
-                add(bare_path(self.hosts(), of.host, thread, before), false);
-                begin = absence.range.end;
-                let waited = match absence.is_told {
-                    true => bare_path_of_wait(self.hosts(), of.host, thread, absence.range),
-                    false => {
-                        BarePath::unknown(of.host, thread, absence.range, Cause::SeveralEvents)
-                    }
-                };
-                add(waited, true);
             }
-            let rest = TimeRange::new(begin, range.end);
-            add(bare_path(self.hosts(), of.host, thread, rest), false);
+            let rest = TimeRange::new(range.begin, end);
+            walker.walk(of.host, thread, rest, &mut whole.leg(of, false));
         }
         whole
     }
@@ -351,10 +398,7 @@ impl<'run, 'path> Strangers<'run, 'path> {
             };
             match parts.last_mut() {
                 _ if shown.is_empty() => {}
-                Some(later) if goes_on(&part, later) => {
-                    later.piece.range.begin = shown.begin;
-                    later.piece.recorded.begin = recorded.begin;
-                }
+                Some(later) if part.goes_on_in(later) => later.piece.begin_with(&piece),
                 _ => parts.push(part),
             }
         };
@@ -383,21 +427,6 @@ impl<'run, 'path> Strangers<'run, 'path> {
             thread: piece.thread,
         });
     }
-}
-
-/// Whether the later of two parts only goes on with the earlier.
-fn goes_on(earlier: &Part<'_>, later: &Part<'_>) -> bool {
-    let same = Part {
-        piece: Piece {
-            range: later.piece.range,
-            recorded: later.piece.recorded,
-            ..earlier.piece
-        },
-        ..*earlier
-    };
-    earlier.piece.range.end == later.piece.range.begin
-        && earlier.piece.recorded.end == later.piece.recorded.begin
-        && same == *later
 }
 
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
@@ -443,16 +472,8 @@ pub(crate) fn stages(request: &Request) -> Vec<Stage> {
 fn nowhere(of: RequestOfHost, request: &Request) -> Option<Step<'static>> {
     let cause = Cause::Words("no kernel events of a thread that served it");
     let thread = request.threads().pop().unwrap_or(ThreadId::IDLE);
-    let piece = Piece {
-        range: request.window,
-        recorded: request.window,
-        host: of.host,
-        thread,
-        state: State::Unknown,
-        depth: 0,
-        detail: Detail { call: None, cause },
-    };
-    (!request.window.is_empty()).then_some(Step {
+    let piece = Piece::unknown(of.host, thread, request.window, cause)?;
+    Some(Step {
         piece,
         holds_up: false,
         of,

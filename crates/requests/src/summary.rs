@@ -151,21 +151,28 @@ impl<'run> AllHosts<'run> {
         Ok(())
     }
 
-    fn summaries(&self, requests: &[RequestOfHost], jobs: NonZeroUsize) -> Vec<Summary<'run>> {
+    /// In the order of `requests`.
+    fn summaries(
+        &self,
+        requests: &[RequestOfHost],
+        jobs: NonZeroUsize,
+    ) -> impl Iterator<Item = Summary<'run>> + use<'run> {
         const AT_A_TIME: usize = 64;
         // In the order of time: what one request's path looks up, the next one's finds in the cache.
         let mut places: Vec<usize> = (0..requests.len()).collect();
         places.sort_unstable_by_key(|&place| requests[place]);
         let batches: Vec<&[usize]> = places.chunks(AT_A_TIME).collect();
         let next = AtomicUsize::new(0);
-        let done = Mutex::new(Vec::with_capacity(requests.len()));
+        let done = Mutex::new(vec![None; requests.len()]);
         let work = || {
-            let mut own = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                own.extend((batch.iter()).map(|&place| (place, self.summary(requests[place]))));
+                let some = batch.iter().map(|&place| self.summary(requests[place]));
+                let some: Vec<Summary<'run>> = some.collect();
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                for (place, summary) in batch.iter().zip(some) {
+                    done[*place] = Some(summary);
+                }
             }
-            let mut all = done.lock().unwrap_or_else(PoisonError::into_inner);
-            all.append(&mut own);
         };
         std::thread::scope(|scope| {
             for _ in 1..jobs.get().min(batches.len().max(1)) {
@@ -173,9 +180,8 @@ impl<'run> AllHosts<'run> {
             }
             work();
         });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|(place, _)| *place);
-        done.into_iter().map(|(_, summary)| summary).collect()
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.into_iter().flatten()
     }
 }
 

@@ -60,6 +60,10 @@ impl Tellers {
         }
     }
 
+    pub(crate) fn are_none(&self) -> bool {
+        self.threads.is_empty()
+    }
+
     /// Whether this thread does.
     pub(crate) fn tells(&self, process: Option<ProcessId>, thread: Option<ThreadId>) -> bool {
         self.threads.contains(&(process, thread))

@@ -6,11 +6,12 @@ use slowpath_kernel::timelines::{Doing, Waker};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
 use super::{Wait, Walk};
+use crate::bare::Backwards;
 
 /// So far apart one thread lets the threads of a process go on, at most.
 const AT_ONCE: Nanoseconds = Nanoseconds(1_000_000);
 
-impl Walk<'_, '_> {
+impl<'lines, Path: Backwards<'lines>> Walk<'_, 'lines, Path> {
     /// Whether the topmost thread was frozen: it slept in no system call, until a thread of another process woke it. Who
     /// serves its page faults (FUSE, userfaultfd) does so as well, but is woken by it first. Where signals could not end
     /// that sleep (version 1 of control groups), it may have lacked a page that the other had, unless more tells.

@@ -15,6 +15,7 @@ mod gather;
 mod hand_overs;
 mod in_order;
 mod join;
+mod nearby;
 mod occupants;
 mod packets;
 mod record;
@@ -45,8 +46,10 @@ use crate::network::SegmentSeen;
 use assemble::Assembly;
 use entry::{Interruption, RunRow, Sending, WakeRow};
 use gather::{Gather, Name};
+use nearby::count_near;
 
 pub use hand_overs::{HandOver, Mutex};
+pub use nearby::Nearby;
 pub use occupants::Occupants;
 pub use record::{Interrupt, Returned};
 pub use states::ThreadStates;
@@ -353,9 +356,29 @@ impl Timelines {
         cpu: CpuId,
         range: TimeRange,
     ) -> impl DoubleEndedIterator<Item = (TimeRange, Interrupt)> {
+        self.interruptions_from(cpu, range, &mut 0)
+    }
+
+    /// The same, found sooner where the ones asked for last are near.
+    pub fn interruptions_near<'lines>(
+        &'lines self,
+        cpu: CpuId,
+        range: TimeRange,
+        nearby: &mut Nearby,
+    ) -> impl DoubleEndedIterator<Item = (TimeRange, Interrupt)> + use<'lines> {
+        self.interruptions_from(cpu, range, nearby.of_cpu(cpu))
+    }
+
+    fn interruptions_from<'lines>(
+        &'lines self,
+        cpu: CpuId,
+        range: TimeRange,
+        near: &mut usize,
+    ) -> impl DoubleEndedIterator<Item = (TimeRange, Interrupt)> + use<'lines> {
         let all = self.cpu(cpu).map_or(&[][..], |line| &line.interruptions);
-        let first =
-            all.partition_point(|row| Interruption::from_row(row).end() <= range.begin.ns());
+        let first = count_near(all, near, |row| {
+            Interruption::from_row(row).end() <= range.begin.ns()
+        });
         let all = &all[first..];
         let count = leading(all, |row| {
             Interruption::from_row(row).begin < range.end.ns()

@@ -8,6 +8,7 @@ use slowpath_concepts::{Softirq, SwitchOut};
 use slowpath_model::{CpuId, ThreadId, TimeRange, Timestamp};
 
 use super::entry::{self, Delivery, Run, RunRow, Stage, Wake, WakeRow};
+use super::nearby::{Nearby, Places, count_near};
 use super::record::{Call, Interrupt, Returned, interrupt_of};
 use super::scan::AT_ONCE_NS;
 use super::{MAKES_KERNEL_THREADS, Timelines, leading, range};
@@ -116,6 +117,20 @@ impl Timelines {
     /// What `thread` was doing right before `at`: the stretch that begins before `at` and ends at
     /// or after it.
     pub fn stretch_before(&self, thread: ThreadId, at: Timestamp) -> Stretch<'_> {
+        self.stretch_from(thread, at, &mut Places::default())
+    }
+
+    /// The same, found sooner where the one asked for last is near.
+    pub fn stretch_before_near(
+        &self,
+        thread: ThreadId,
+        at: Timestamp,
+        nearby: &mut Nearby,
+    ) -> Stretch<'_> {
+        self.stretch_from(thread, at, nearby.of_thread(thread))
+    }
+
+    fn stretch_from(&self, thread: ThreadId, at: Timestamp, near: &mut Places) -> Stretch<'_> {
         let (at, known) = (at.ns(), self.known);
         if at <= known.begin {
             return unknown(i64::MIN, known.begin);
@@ -123,8 +138,8 @@ impl Timelines {
         if at > known.end {
             return unknown(known.end, i64::MAX);
         }
-        let (runs, _) = self.line(thread);
-        let after = runs.partition_point(|run| Run::from_row(run).begin < at);
+        let (runs, wakes) = self.line(thread);
+        let after = count_near(runs, &mut near.runs, |run| Run::from_row(run).begin < at);
         if let Some(run) = run_before(runs, after)
             && run.end >= at
         {
@@ -137,7 +152,7 @@ impl Timelines {
                 doing,
             };
         }
-        self.between_runs(thread, after)
+        self.between_runs((runs, wakes), after, &mut near.wakes)
             .before(at)
             .into_iter()
             .flatten()
@@ -171,7 +186,7 @@ impl Timelines {
     /// When and how the thread was created, where nothing is known of it before: events that are missing before
     /// its creation tell of none.
     fn birth(&self, thread: ThreadId) -> Option<(Timestamp, WakeUp)> {
-        let before_first_run = self.between_runs(thread, 0);
+        let before_first_run = self.between_runs(self.line(thread), 0, &mut 0);
         let mut at = before_first_run.begin;
         while at < before_first_run.end {
             let next = before_first_run.before(at + 1);
@@ -195,11 +210,12 @@ impl Timelines {
         window: TimeRange,
     ) -> impl Iterator<Item = Stretch<'_>> {
         let mut cursor = window.end;
+        let mut near = Places::default();
         std::iter::from_fn(move || {
             if cursor <= window.begin {
                 return None;
             }
-            let mut stretch = self.stretch_before(thread, cursor);
+            let mut stretch = self.stretch_from(thread, cursor, &mut near);
             stretch.range = stretch
                 .range
                 .intersect(range(window.begin.ns(), cursor.ns()));
@@ -208,9 +224,14 @@ impl Timelines {
         })
     }
 
-    /// The time between the run before position `next` of a thread's runs and that run.
-    fn between_runs(&self, thread: ThreadId, next: usize) -> Interval<'_> {
-        let (runs, wakes) = self.line(thread);
+    /// The time between the run before position `next` of a thread's runs and that run; its wake-ups are looked for
+    /// near a position.
+    fn between_runs<'lines>(
+        &'lines self,
+        (runs, wakes): (&'lines [RunRow], &'lines [WakeRow]),
+        next: usize,
+        near: &mut usize,
+    ) -> Interval<'lines> {
         let before = run_before(runs, next);
         let begin = before.map_or(self.known.begin, |run| run.end);
         let following = runs.get(next).map(Run::from_row);
@@ -222,7 +243,7 @@ impl Timelines {
             whole => whole,
         };
         let end = following.map_or(self.known.end, |run| run.begin);
-        let first_wake = wakes.partition_point(|wake| {
+        let first_wake = count_near(wakes, near, |wake| {
             let at = Wake::from_row(wake).at;
             before.is_some_and(|run| at <= run.begin) || at < self.known.begin
         });
