@@ -314,14 +314,15 @@ class EveryRead(unittest.TestCase):
         self.assertIn(f"members {truth['members']}\n", plain.stdout, "reflection tells nothing of the agent")
 
 
-def watched(backend, program, *arguments, methods=("fetch",), java="java"):
+def watched(backend, program, *arguments, methods=("fetch",), java="java", environment=None):
     """Rows of the report of a program of the tests' that was watched as closely as can be."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.jsonl"
         remote = ",".join(f"{program}#{method}" for method in methods)
         subprocess.run([java, "-XX:+UseSerialGC", f"-javaagent:{AGENT}=report={report},samples=1000000,"
                         f"arms-per-second=1000000,aiming-share=0.5,backend={backend},remote={remote}",
-                        "-cp", CLASSES, program, *arguments], check=True, stderr=subprocess.DEVNULL, timeout=60)
+                        "-cp", CLASSES, program, *arguments], check=True, stderr=subprocess.DEVNULL, timeout=60,
+                       env={**os.environ, **(environment or {})})
         return [row for context in read_report(report)[1] for row in context["classes"]]
 
 
@@ -403,6 +404,17 @@ class ByRegisters(unittest.TestCase):
             self.assertGreater(row["decided"], 10)
             self.assertGreater(row["lost"], 10)
             self.assertEqual(row["fields"][0]["unused"], 0)
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_who_reads_as_another_one_does_does_not_read_the_next_object(self):
+        with tempfile.TemporaryDirectory() as folder:
+            slow = Path(folder) / "slow.so"
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", slow, HERE / "slow.c"], check=True)
+            (row,) = watched("watchpoints", "corners.Shared", "4000", environment={"LD_PRELOAD": str(slow)})
+        fields = {field["name"]: field for field in row["fields"]}
+        self.assertGreater(fields["never"]["unused"], 20, row)
+        self.assertGreater(fields["read"]["used"], 20, row)
+        self.assertEqual((fields["never"]["used"], fields["read"]["unused"]), (0, 0), row)
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_objects_that_arrive_twice(self):

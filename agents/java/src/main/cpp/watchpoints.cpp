@@ -44,8 +44,8 @@ enum Seen { USED = 1, PRINTED = 2, LOST = 4 };
 enum Armed : jint { IS_ARMED = 0, NOT_ARMED = 1 };
 enum Kind { OWN = 1, PRINTS = 2 };
 
-// READING: a signal handler is about to make it READ. GONE: the object is dead.
-enum State { IDLE, ARMED, READING, READ, GONE };
+// GONE: the object is dead.
+enum State { IDLE, ARMED, READ, GONE };
 
 struct Slot {
     std::atomic<int> state{IDLE};
@@ -63,6 +63,20 @@ struct Slot {
     std::atomic<std::uint64_t> read_at;
     std::uint64_t epoch;
     jweak object;
+    // How many signal handlers look at it: until they are through, no other object has it.
+    std::atomic<int> handlers{0};
+};
+
+// A signal handler that looks at a slot.
+class Handler {
+public:
+    explicit Handler(Slot &slot) : slot(slot) { slot.handlers++; }
+    Handler(const Handler &) = delete;
+    Handler &operator=(const Handler &) = delete;
+    ~Handler() { slot.handlers--; }
+
+private:
+    Slot &slot;
 };
 
 Slot slots[registers::COUNT];
@@ -180,6 +194,7 @@ int seen_by(JNIEnv *environment, void *machine, Slot &slot)
 void on_access(int which, std::uint32_t tag, void *machine)
 {
     Slot &slot = slots[which];
+    const Handler handler(slot);
     const std::uint64_t now = epoch;
     if (slot.tag != tag || slot.state != ARMED || now & 1)
         return;
@@ -192,10 +207,8 @@ void on_access(int which, std::uint32_t tag, void *machine)
         seen = seen_by(static_cast<JNIEnv *>(environment), machine, slot);
     slot.seen |= seen;
     int armed = ARMED;
-    if (seen & (USED | LOST) && slot.tag == tag && slot.state.compare_exchange_strong(armed, READING)) {
+    if (seen & (USED | LOST) && slot.state.compare_exchange_strong(armed, READ))
         disable(which);
-        slot.state = READ;
-    }
 }
 
 void JNICALL collection_begins(jvmtiEnv *)
@@ -313,20 +326,17 @@ bool is_at(const Slot &slot, jobject object)
     return untagged(object) + slot.offset == slot.address;
 }
 
-// Takes a slot from the signal handler and from collections; what its state was.
-int take(int which)
+// Takes a slot from signal handlers and from collections.
+void take(int which)
 {
     Slot &slot = slots[which];
     pthread_mutex_lock(&aiming);
-    int state = slot.state;
-    while (state == READING || !slot.state.compare_exchange_weak(state, IDLE)) {
-        sched_yield();
-        state = slot.state;
-    }
-    if (state == ARMED)
+    if (slot.state.exchange(IDLE) == ARMED)
         disable(which);
     pthread_mutex_unlock(&aiming);
-    return state;
+    // Those that found it armed would take what they see for the next object's. They wait for nothing.
+    while (slot.handlers)
+        sched_yield();
 }
 
 } // namespace
