@@ -211,3 +211,35 @@ fn a_window_has_its_events_that_lie_behind_the_end_of_their_packet() {
         assert_eq!(shown.lines().count(), expected, "from {begin} on: {shown}");
     }
 }
+
+#[test]
+fn a_request_of_no_length_at_the_windows_begin_is_not_taken_for_one_in_part() {
+    let (_folder, recording) = quiet_recording();
+    let requests = || {
+        let told = slowpath_succeeds(&["requests", "--json"], &recording).json();
+        let requests = told["requests"].as_array().expect("requests").iter();
+        let time = |request: &Value, key: &str| request[key].as_i64().expect("a time");
+        let times = |request| (time(request, "begin_ns"), time(request, "end_ns"));
+        requests.map(times).collect::<Vec<_>>()
+    };
+    let middle = requests()
+        .first()
+        .map(|(begin, end)| begin + (end - begin) / 2);
+    let service = r#""key": "service.name", "value": {"stringValue": "prices"}"#;
+    let instant = format!(
+        r#"{{"resourceSpans": [{{"resource": {{"attributes": [{{{service}}}]}}, "scopeSpans": [{{"spans": [
+            {{"traceId": "{:032x}", "spanId": "{:016x}", "name": "instant", "startTimeUnixNano": "{at}",
+            "endTimeUnixNano": "{at}"}}]}}]}}]}}"#,
+        5,
+        77,
+        at = middle.expect("a request")
+    );
+    fs::write(recording.join("instant.json"), instant).expect("a file of spans");
+    let requests = requests();
+    let instant = requests.iter().find(|(begin, end)| begin == end);
+    let (at, _) = *instant.expect("the one of no length");
+    let is_cut = |(begin, end): &&(i64, i64)| *begin < at && at < *end;
+    let window = ["diagnose", "--json", "--begin", &at.to_string()];
+    let told = slowpath_succeeds(&window, &recording).json();
+    assert_eq!(told["in_part"], requests.iter().filter(is_cut).count());
+}

@@ -81,8 +81,7 @@ pub(crate) fn stalls(lines: &Timelines, threads: &[ThreadId]) -> Vec<Stall> {
         let next = silences.partition_point(|silence| silence.begin < range.end);
         let last = silences[..next].last();
         last.is_some_and(|silence| {
-            silence.intersect(range).length() >= SILENCE
-                && range.end.ns() - silence.end.ns() < STALL.get() as i64
+            silence.intersect(range).length() >= SILENCE && range.end.since(silence.end) < STALL
         })
     };
     let stall = |wait: Ready| {

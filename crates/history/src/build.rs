@@ -117,7 +117,7 @@ impl Builder {
             true => (collected.begin, collected.end),
             false => (0, 0),
         };
-        let widths = widths(&collected.crossings, self.levels, end - begin);
+        let widths = widths(&collected.crossings, self.levels, end.saturating_sub(begin));
         let merged = Merged::new(collected.runs, MERGE_BYTES)?;
         let (tables, overlaps) = write_tables(folder, merged, &widths, attributes)?;
         let mut files = Vec::new();

@@ -416,7 +416,7 @@ impl Join<'_> {
         let Some(&median) = offsets.get(offsets.len() / 2) else {
             return 0;
         };
-        if median.abs() >= WORTH_A_WORD_NS {
+        if median.unsigned_abs() >= WORTH_A_WORD_NS.unsigned_abs() {
             let seconds = median.unsigned_abs() as f64 / 1e9;
             let direction = if median > 0 { "behind" } else { "ahead of" };
             let (least, most) = (offsets[0], offsets[offsets.len() - 1]);

@@ -120,7 +120,8 @@ impl AllHosts<'_> {
     }
 }
 
-/// A request's path before it is asked for whom its threads work meanwhile.
+/// A request's path before it is asked for whom its threads work meanwhile: steps and links in the order of time, or both
+/// the last first, as whoever tells it says.
 #[derive(Debug, Default)]
 pub(crate) struct Walked<'lines> {
     /// They cover the window.

@@ -68,10 +68,10 @@ pub fn diagnose(
     };
     let touches =
         |request: &&Request| request.window.begin < window.end && window.begin < request.window.end;
-    let within = requests().filter(lies_within).count();
+    let is_in_part = |request: &&Request| touches(request) && !lies_within(request);
     let mut found = Found {
-        requests: within,
-        in_part: requests().filter(touches).count() - within,
+        requests: requests().filter(lies_within).count(),
+        in_part: requests().filter(is_in_part).count(),
         ..Found::default()
     };
     let kernels = experiment.hosts();

@@ -553,7 +553,7 @@ impl<'lines> Interval<'lines> {
         if let Some(begun) = inside.next() {
             return Some(self.woken(begun, begun.at, false));
         }
-        let mut earlier = self.wakes_within(i64::MIN, begin - 1);
+        let mut earlier = self.wakes_within(i64::MIN, begin.saturating_sub(1));
         let last = earlier.rfind(|wake| early && wake.stage != Stage::Signal)?;
         (last.stage == Stage::Waking).then(|| self.woken(last, begin, false))
     }
