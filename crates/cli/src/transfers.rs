@@ -62,6 +62,9 @@ fn text(report: &Report) -> String {
     };
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     text += &left_out(&report.left_out);
+    if report.rows == 0 {
+        text += why_none(&report.left_out);
+    }
     text += &(report.services.as_ref()).map_or_else(String::new, on_services);
     for row in &report.transfers {
         text += &one(row);
@@ -111,6 +114,19 @@ fn left_out(left_out: &LeftOut) -> String {
     let told = counts.iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("left out: {} {what}\n", grouped(*count)))
         .collect()
+}
+
+/// What to do where nothing can be told.
+fn why_none(left_out: &LeftOut) -> &'static str {
+    match left_out.responses_without_objects {
+        0 => {
+            "  hint: the program called none of the libraries where the agent for Java looks (its README lists them); its \
+             option `remote` names methods of the program's own that receive\n"
+        }
+        _ => {
+            "  hint: the option `packages` of the agent for Java says whose classes are the application's\n"
+        }
+    }
 }
 
 /// How many rows lie on paths of services, and why others do not.

@@ -99,6 +99,31 @@ fn people_see_where_what_and_what_to_change() {
 }
 
 #[test]
+fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let whole = fs::read_to_string(fixture().join("planner.jsonl"))?;
+    let mut lines = whole.lines();
+    let (head, context) = (lines.next().expect("a head"), lines.next());
+    let told = |report: &str| -> std::io::Result<String> {
+        fs::write(folder.path().join("none.jsonl"), report)?;
+        let told = slowpath_succeeds(&["transfers"], folder.path());
+        Ok(String::from_utf8_lossy(&told.stdout).into_owned())
+    };
+    let none = told(&format!("{head}\n"))?;
+    assert!(none.starts_with("0 responses in 1 process\n"), "{none}");
+    assert!(none.contains("hint: the program called none"), "{none}");
+    let mut context: serde_json::Value = serde_json::from_str(context.expect("a context"))?;
+    context["classes"] = serde_json::json!([]);
+    let others = told(&format!("{head}\n{context}\n"))?;
+    assert!(
+        others.contains("no objects of the application were seen"),
+        "{others}"
+    );
+    assert!(others.contains("hint: the option `packages`"), "{others}");
+    Ok(())
+}
+
+#[test]
 fn a_damaged_report_is_read_as_far_as_it_goes() -> std::io::Result<()> {
     let folder = tempfile::tempdir()?;
     let whole = fs::read(fixture().join("planner.jsonl"))?;
