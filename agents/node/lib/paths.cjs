@@ -10,20 +10,24 @@ function pathOf(target) {
   if (target.charCodeAt(0) !== 47 /* slash */) {
     const host = target.indexOf('://') + 3;
     if (host < 3) return ''; // "*", or the host and port of CONNECT
-    begin = target.slice(host).search(/[/?#]/);
-    if (begin < 0) return '/';
-    begin += host;
+    begin = first(target, '/', host, first(target, '?', host, first(target, '#', host, target.length)));
+    if (begin === target.length) return '/';
   }
-  const rest = target.slice(begin);
-  const length = rest.search(/[?#]/);
-  if (length < 0) return withoutSecrets(rest);
-  const path = withoutSecrets(rest.slice(0, length));
-  return KEEPS_QUERY && rest[length] === '?' ? path + rest.slice(length).split('#', 1)[0] : path;
+  const fragment = first(target, '#', begin, target.length);
+  const query = first(target, '?', begin, fragment);
+  const path = withoutSecrets(target.slice(begin, query));
+  return KEEPS_QUERY ? path + target.slice(query, fragment) : path;
+}
+
+/** Where `sign` is first in `text` from `begin` on, if that is before `end`; else `end`. Patterns take longer. */
+function first(text, sign, begin, end) {
+  const place = text.indexOf(sign, begin);
+  return place < 0 || place > end ? end : place;
 }
 
 /** Without parameters (";jsessionid=…"), and without user and password of a URL that is part of the path. */
 function withoutSecrets(path) {
-  // Nearly every path; patterns take longer to find nothing.
+  // Nearly every path.
   if (!path.includes(';') && !path.includes('//')) return path;
   // No pattern that looks at a character more than twice: anybody may send any path.
   return path
