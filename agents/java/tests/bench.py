@@ -4,22 +4,28 @@ program, as each has compiled it in its own way, and than what a JVM gains in it
 - each JVM is asked until its processor time per request stands still, before anything is measured;
 - what the agent does is compared inside of a JVM: while it serves, the agent is switched (options that may change at run
   time) in blocks, forwards and backwards, so that what changes steadily cancels out; of several JVMs. Code that was
-  compiled for the options before is compiled again: each block has a lead until that is over. Each visit of a JVM is one
-  value, as if JVMs did not differ in it; whether they do, what each says by itself tells. Switched off, the agent does less
-  than with `rate=0`, which counts responses still;
+  compiled for the options before is compiled again: each block has a lead until that is over. Switched off, the agent does
+  less than with `rate=0`, which counts responses still;
 - what cannot be switched, as calls of hooks and the field that objects have more, is compared with JVMs without the agent,
-  which take turns with the others. There each pair of JVMs is one value: the interval is as wide as JVMs differ.
+  which take turns with the others. Pairs of JVMs differ by some 7 %: 35 of them would mostly tell of 3 %, which takes hours. Of
+  fewer no verdict is given: where one JVM in six is a slow one, it would be wrong in a quarter of cases.
 JVMs are those of a user: no options but a limit of the heap, no processors of their own (with one, a JVM is another one:
-another collector, other compilers' threads). Intervals are of 90 %, of logarithms of ratios: what is asked is whether a change
-is at most so much, of which one is sure by 95 % where the upper end is not above it. One block in ten has a pause that makes
-its p99 half as long again; so, of six values or more, intervals are by ranks (Hodges & Lehmann's estimate, with Wilcoxon's
-test), which such blocks hardly move; of fewer, Student's t of the mean.
+another collector, other compilers' threads). Each JVM (or pair) is one value, the mean of all its visits, as JVMs may differ
+in what the agent changes: were visits taken for independent, "holds" would be wrong in up to a third of cases, where it may be
+in one of twenty. Intervals are Student's, of 90 %, of logarithms of ratios: what is asked is whether a change is at most so
+much, of which one is sure by 95 % where the upper end is not above it. By simulation that is so however much JVMs differ, if by
+a normal distribution, and also where one block in ten has a pause that makes its p99 half as long again; where the agent costs
+one JVM in six more, by three times what visits vary by, "holds" is wrong in a sixth of cases. With five JVMs the interval is a
+seventh wider than visits of none in particular would make it, with three half as wide again: so there are more JVMs, each
+visited less often.
 Processor time is that of the service's process, which others on the machine hardly change; latencies they do. It is without
 that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
-The first visit of each JVM is a rehearsal, as options that are new to it make it compile code again.
+Before its visits each JVM has a rehearsal, as options that are new to it make it compile code again.
 An hour of all this tells of processor time, but hardly of p99, which rare pauses make: for that, `--only-default` asks for
-nothing else, of as many clients as are asked for."""
+nothing else, of one backend, with as many clients as are asked for.
+Ends with all bounds and whether they hold, and with status 1 where one does not."""
 import argparse
+import contextlib
 import math
 import os
 import re
@@ -52,14 +58,20 @@ LONGEST_WARM_SECONDS = 120
 EACH = "paths-per-second=1000000000"
 OPTIONS = {"off": "counting=off", "default": "", "every response": "arms-per-second=1000000"}
 COMPARED = [("default", "off", "the agent by default, against switched off"),
-            ("every response", "off", "every response looked into, against switched off")]
+            ("every response", "off", "every response looked into, against switched off"),
+            ("default", "no agent", "the agent by default, against JVMs without")]
 MEASURES = [("processor time per request", "us", 1), ("latency p50", "ms", 1000), ("latency p99", "ms", 1000)]
-# In percent, for processor time and p99, by default; where more than 20 responses a second are looked into, it costs more.
+# In percent: processor time and p99 of what `auto` takes by default, the mask; and, with so many clients, all that is measured
+# of both backends. What more costs than `arms-per-second` allows by default is said, without a bound.
 BOUND = 3
-BOUND_OF_WATCHPOINTS = 10
-# Student's t for 90 %, by degrees of freedom, for fewer values than ranks need.
-T = [6.31, 2.92, 2.35, 2.13]
-BY_RANKS = 6
+NEVER_ABOVE = 10
+MANY_CLIENTS = 200
+# Student's t for 90 %, by degrees of freedom; of more, nearly (not less than it is).
+T = [6.31, 2.92, 2.35, 2.13, 2.02]
+# Of JVMs with and without the agent: of fewer nothing is concluded.
+LEAST_PAIRS = 35
+# Of each bound: what is said of it, of what.
+verdicts = []
 
 
 class Service:
@@ -95,8 +107,9 @@ class Service:
     def compiler_seconds(self):
         seconds = {}
         for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
-            if re.match("C[12] Compiler", (thread / "comm").read_text()):
-                seconds[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
+            with contextlib.suppress(OSError):  # It has just ended.
+                if re.match("C[12] Compiler", (thread / "comm").read_text()):
+                    seconds[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
         return seconds
 
     def stop(self):
@@ -191,125 +204,158 @@ def starts(folder, tickets):
     print(f"start, later by: median {statistics.median(later):.2f} s, {min(later):.2f} to {max(later):.2f} s", flush=True)
 
 
-def visit(load, agent, plain, clients, modes):
-    """Each mode of a JVM, and one without the agent, forwards and backwards. By mode: means of both, by measure.
-    Compilers' time, which may be none, has no part in them."""
-    blocks = {}
-    for mode in (*modes, *reversed(modes)):
+def blocks(load, agent, plain, clients, modes):
+    """Of each mode in turn, of a JVM and of one without the agent, the mode and what was measured."""
+    for mode in modes:
         service, options = (plain, None) if mode == "no agent" else (agent, mode)
-        blocks.setdefault(mode, []).append(service.block(load, clients, options)[:len(MEASURES)])
+        yield mode, service.block(load, clients, options)
+
+
+def visit(load, agent, plain, clients, modes):
+    """Forwards and backwards. By mode: means of both, by measure. Compilers' time, which may be none, has no part in them."""
+    measured = {}
+    for mode, block in blocks(load, agent, plain, clients, (*modes, *reversed(modes))):
+        measured.setdefault(mode, []).append(block[:len(MEASURES)])
     return {mode: [math.exp(statistics.mean(math.log(value) for value in values)) for values in zip(*each)]
-            for mode, each in blocks.items()}
+            for mode, each in measured.items()}
+
+
+def bounds(backend, clients):
+    """By measure: of how many percent a change has to be at most."""
+    by_default = [BOUND] if backend == "mask" else []
+    never_above = [NEVER_ABOVE] if min(clients) >= MANY_CLIENTS else []
+    return by_default + never_above, never_above, by_default + never_above
 
 
 def interval(logarithms):
-    """Change in percent, and the interval in which it is; of one value, the change alone."""
-    count = len(logarithms)
-    if count >= BY_RANKS:
-        pairs = sorted((one + other) / 2 for place, one in enumerate(logarithms) for other in logarithms[place:])
-        # Of Wilcoxon's signed ranks, by its normal approximation.
-        outside = count * (count + 1) / 4 - 1.645 * (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
-        first = max(0, math.floor(outside) - 1)
-        values = (statistics.median(pairs), pairs[first], pairs[-1 - first])
-    elif count > 1:
-        mean, wide = statistics.mean(logarithms), T[count - 2] * statistics.stdev(logarithms) / count ** 0.5
-        values = (mean, mean - wide, mean + wide)
-    else:
-        values = logarithms
-    return [100 * (math.exp(value) - 1) for value in values]
+    """Of a value of each JVM, their mean, and the interval in which it is; of one value, anything."""
+    mean, freedom = statistics.mean(logarithms), len(logarithms) - 1
+    if not freedom:
+        return mean, -math.inf, math.inf
+    student = T[freedom - 1] if freedom <= len(T) else 1.645 + 1.8 / freedom
+    wide = student * statistics.stdev(logarithms) / len(logarithms) ** 0.5
+    return mean, mean - wide, mean + wide
 
 
-def verdict(low, high, bound):
-    if high <= bound:
-        return f"at most {bound} %: holds"
-    return f"at most {bound} %: {'DOES NOT HOLD' if low > bound else 'cannot be told'}"
+def percent(logarithm):
+    return 100 * (math.exp(logarithm) - 1)
 
 
-def say(what, changes, bounds):
-    """@param changes by measure: logarithms of ratios; bounds: by measure, in percent, or None"""
+def verdict(logarithms, bound, least=2):
+    """@param least: of fewer values nothing is concluded"""
+    _, low, high = interval(logarithms)
+    is_above = percent(low) > bound
+    if len(logarithms) < least:
+        return f"cannot be told by {len(logarithms)} of {least} JVMs{', but looks as if it did not hold' if is_above else ''}"
+    if percent(high) <= bound:
+        return "holds"
+    if is_above:
+        return "DOES NOT HOLD"
+    # Of a normal distribution: 5 % that it is wrong, 20 % that it is not seen.
+    would_tell = math.ceil((2.49 * statistics.stdev(logarithms) / math.log(1 + bound / 100)) ** 2)
+    return (f"cannot be told by {len(logarithms)} JVMs (if it cost nothing, some {max(would_tell, len(logarithms) + 1)} "
+            "would mostly tell)")
+
+
+def say(where, what, changes, bounds_by_measure, least):
+    """@param changes by measure: of each JVM, the logarithm of a ratio"""
     print(f"  {what} ({len(changes[0])} values)")
-    for (measure, _, _), logarithms, bound in zip(MEASURES, changes, bounds):
-        change, *limits = interval(logarithms)
-        line = f"    {measure:28} {change:+6.1f} %"
-        if limits:
-            line += f"   {limits[0]:+6.1f} to {limits[1]:+6.1f} %   {verdict(*limits, bound) if bound else ''}"
-        print(line.rstrip())
+    for (measure, _, _), logarithms, of_measure in zip(MEASURES, changes, bounds_by_measure):
+        change, low, high = interval(logarithms)
+        between = f"   {percent(low):+6.1f} to {percent(high):+6.1f} %" if low > -math.inf else ""
+        print(f"    {measure:28} {percent(change):+6.1f} %{between}")
+        for bound in of_measure:
+            said = verdict(logarithms, bound, least)
+            verdicts.append((said, f"{where}, {what}: {measure} at most {bound} %"))
+            print(f"      at most {bound} %: {said}")
 
 
-def ratios(visits, one, other):
-    """By measure: of each visit of both."""
-    return [[math.log(each[one][measure] / each[other][measure]) for each in visits if one in each and other in each]
+def changes(of_jvms, one, other):
+    """By measure: of each JVM, the mean of its visits in which both are."""
+    return [[statistics.mean(math.log(each[one][measure] / each[other][measure]) for each in of_jvm
+                             if one in each and other in each) for of_jvm in of_jvms]
             for measure in range(len(MEASURES))]
 
 
-def say_changes(of_jvms, compared, bound):
-    """@param of_jvms visits by JVM; bound: of the agent by default"""
-    every = [each for of_jvm in of_jvms for each in of_jvm]
-    for one, other, what in compared:
-        bounds = (None,) * len(MEASURES) if one == "every response" else (bound, None, bound)
-        say(what, ratios(every, one, other), bounds)
-    if "no agent" in every[-1]:
-        by_jvm = [[statistics.mean(measure) for measure in ratios(of_jvm, "default", "no agent")] for of_jvm in of_jvms]
-        say("the agent by default, against JVMs without", list(zip(*by_jvm)), (bound, None, bound))
+def say_changes(backend, clients, of_jvms):
+    """@param of_jvms visits by JVM; all that was compared in them"""
+    where = f"{backend}, {' and '.join(str(each) for each in clients)} clients"
+    for one, other, what in COMPARED:
+        if any(one in each and other in each for each in of_jvms[0]):
+            say(where, what, changes(of_jvms, one, other), bounds(backend, clients) if one == "default" else [[]] * 3,
+                LEAST_PAIRS if other == "no agent" else 2)
 
 
-def say_all(visits, compared, what, bound):
+def say_all(backend, visits):
     """@param visits by clients: of each JVM"""
     for clients, of_jvms in visits.items():
         every = [each for of_jvm in of_jvms for each in of_jvm]
-        print(f"\n{what}, {clients} clients")
+        print(f"\n{backend}, {clients} clients")
         for mode in every[-1]:
             line = f"  {mode:15}"
             for index, (measure, unit, scale) in enumerate(MEASURES):
                 median = statistics.median(each[mode][index] for each in every if mode in each)
                 line += f"  {measure} {median / scale:.{0 if scale == 1 else 2}f} {unit}"
             print(line)
-        say_changes(of_jvms, compared, bound)
-        by_jvm = [interval(ratios(of_jvm, "default", "off")[0])[0] for of_jvm in of_jvms]
-        print(f"    JVMs, default against off: {', '.join(f'{change:+.1f}' for change in by_jvm)} % of processor time")
+        say_changes(backend, [clients], of_jvms)
+        by_jvm = changes(of_jvms, "default", "off")[0]
+        print(f"    JVMs, default against off: {', '.join(f'{percent(one):+.1f}' for one in by_jvm)} % of processor time")
         for mode in ("default", "no agent") if "no agent" in every[-1] else ():
             costs = [math.exp(statistics.mean(math.log(each[mode][0]) for each in of_jvm if "no agent" in each))
                      for of_jvm in of_jvms]
             print(f"    JVMs, {mode}: {', '.join(f'{cost:.0f}' for cost in costs)} us of processor per request")
     if len(visits) > 1:
-        print(f"\n{what}, {' and '.join(str(clients) for clients in visits)} clients together")
-        say_changes([sum(of_jvm, []) for of_jvm in zip(*visits.values())], compared, bound)
+        print(f"\n{backend}, {' and '.join(str(clients) for clients in visits)} clients together")
+        say_changes(backend, list(visits), [sum(of_jvm, []) for of_jvm in zip(*visits.values())])
 
 
-def measure(asked, load, agents, plains, watchpoints):
-    """@param plains JVMs without the agent, each with one of `agents`; watchpoints: a JVM; None for both: only the default"""
-    visits = {clients: [[] for _ in agents] for clients in asked.clients}
-    aimed = {clients: [[]] for clients in asked.clients}
-    for number in range(1 + asked.visits):
-        # What is on by default is what the hour is to tell of; the rest is rehearsed and then measured in a third of visits.
-        is_whole = plains[0] and (number == 0 or (asked.visits - number) % 3 == 0)
-        modes = ["no agent", *OPTIONS] if is_whole else ["off", "default"]
-        if number % 2:
-            modes.reverse()
-        for jvm, (agent, plain) in enumerate(zip(agents, plains)):
-            for clients in asked.clients:
-                visits[clients][jvm].append(visit(load, agent, plain, clients, modes))
-        if watchpoints and (asked.visits - number) % 2 == 0:
-            for clients in asked.clients:
-                aimed[clients][0].append(visit(load, watchpoints, None, clients, ["off", "default"]))
-        if number == 0:
-            for of_jvms in (*visits.values(), *aimed.values()):
-                for of_jvm in of_jvms:
-                    of_jvm.clear()
-    say_all(visits, COMPARED if plains[0] else COMPARED[:1], "field mask", BOUND)
-    if watchpoints:
-        say_all(aimed, COMPARED[:1], "watchpoints", BOUND_OF_WATCHPOINTS)
+def say_verdicts():
+    """True where no bound is known not to hold."""
+    print()
+    for kind in ("holds", "cannot be told", "DOES NOT HOLD"):
+        for said, what in verdicts:
+            if said.startswith(kind):
+                print(f"{kind}: {what}")
+    return not any(said == "DOES NOT HOLD" for said, _ in verdicts)
+
+
+def measure(asked, load, kinds):
+    """@param kinds by backend: JVMs with it, and for each one without the agent, or None"""
+    visits = {backend: {clients: [[] for _ in pairs] for clients in asked.clients} for backend, pairs in kinds.items()}
+
+    def modes(backend, is_whole):
+        if asked.only_default or not is_whole or backend == "watchpoints":
+            return ["off", "default"]
+        return ["no agent", *OPTIONS]
+    for backend, pairs in kinds.items():
+        for agent, plain in pairs:
+            for _ in blocks(load, agent, plain, max(asked.clients), modes(backend, True)):
+                pass
+    for number in range(asked.visits):
+        # What is on by default is what the hour is to tell of; the rest is measured in a third of visits.
+        is_whole = (asked.visits - 1 - number) % 3 == 0
+        for backend, pairs in kinds.items():
+            if backend == "watchpoints" and not (is_whole or asked.only_default):
+                continue
+            ordered = modes(backend, is_whole)
+            if number % 2:
+                ordered.reverse()
+            for jvm, (agent, plain) in enumerate(pairs):
+                for clients in asked.clients:
+                    visits[backend][clients][jvm].append(visit(load, agent, plain, clients, ordered))
+    for backend, of_backend in visits.items():
+        say_all(backend, of_backend)
 
 
 def given():
     parser = argparse.ArgumentParser(description="What the agent for Java costs a service.")
-    parser.add_argument("--jvms", type=int, default=3, help="JVMs of each kind")
-    parser.add_argument("--visits", type=int, default=6, help="of each JVM")
-    parser.add_argument("--seconds", type=int, default=8, help="of a block")
+    parser.add_argument("--jvms", type=int, default=5, help="JVMs of each kind")
+    parser.add_argument("--visits", type=int, default=3, help="of each JVM")
+    parser.add_argument("--seconds", type=int, default=6, help="of a block")
     parser.add_argument("--rate", type=int, default=1200, help="requests per second")
     parser.add_argument("--clients", type=int, nargs="+", default=[16, 200])
-    parser.add_argument("--only-default", action="store_true",
-                        help="only the agent by default against switched off, by the field mask")
+    parser.add_argument("--only-default", nargs="?", const="mask", choices=["mask", "watchpoints"],
+                        help="only the agent by default against switched off, by this backend (the mask)")
     return parser.parse_args()
 
 
@@ -329,19 +375,23 @@ def main():
             singles(folder)
             starts(folder, tickets)
         load = run(Load(asked.rate, asked.seconds))
-        numbers = range(1, asked.jvms + 1)
-        agents = [run(Planner(folder, f"agent-{number}", tickets, "mask")) for number in numbers]
-        plains, watchpoints = [None for _ in numbers], None
-        if not asked.only_default:
-            plains = [run(Planner(folder, f"none-{number}", tickets)) for number in numbers]
-            if corners.has_registers():
-                watchpoints = run(Planner(folder, "watchpoints", tickets, "watchpoints"))
-        for service in filter(None, [*agents, *plains, watchpoints]):
-            service.warm(load, asked.clients)
+        kinds = {}
+        for backend in [asked.only_default] if asked.only_default else ["mask", "watchpoints"]:
+            if backend == "watchpoints" and not corners.has_registers():
+                print("SKIPPED: watchpoints, as debug registers cannot be had here")
+                continue
+            is_paired = backend == "mask" and not asked.only_default
+            kinds[backend] = [(run(Planner(folder, f"{backend}-{number}", tickets, backend)),
+                               run(Planner(folder, f"none-{number}", tickets)) if is_paired else None)
+                              for number in range(1, asked.jvms + 1)]
+        for pair in sum(kinds.values(), []):
+            for service in filter(None, pair):
+                service.warm(load, asked.clients)
         print(f"{asked.rate} requests a second, in blocks of {asked.seconds} s")
-        measure(asked, load, agents, plains, watchpoints)
+        measure(asked, load, kinds)
         print(f"\n{(time.monotonic() - began) / 60:.0f} minutes; load average {os.getloadavg()[1]:.1f} on {os.cpu_count()} "
               "processors (more than 2 means that others disturbed it: latencies say less then)")
+        sys.exit(0 if say_verdicts() else 1)
     finally:
         for service in running:
             service.process.kill()

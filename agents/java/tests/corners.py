@@ -82,6 +82,10 @@ def refuse_registers():
         raise OSError(ctypes.get_errno(), "prctl")
 
 
+# So many samples of a field tell of it alone: of fewer, one or two that were missed for once are half a percent.
+ENOUGH = 1000
+
+
 class Samples:
     """What a report says of Item and Copied."""
 
@@ -102,9 +106,10 @@ class Samples:
             decided = self.sum(fields, "used", "printed", "unused")
             of_fields = [self.item[name] for name in fields]
             test.assertGreaterEqual(self.sum(fields, kind), share * decided, of_fields)
-            # A way of reading that is not seen would miss one of them altogether.
+            # A way of reading that is not seen would miss one of them, altogether or now and then.
             for field in of_fields:
-                test.assertGreaterEqual(field[kind], 0.5 * self.sum([field["name"]], "used", "printed", "unused"), field)
+                decided = self.sum([field["name"]], "used", "printed", "unused")
+                test.assertGreaterEqual(field[kind], (share if decided >= ENOUGH else 0.5) * decided, field)
         if "Copied" in self.rows:
             read, read_of_copy = self.rows["Copied"]["fields"]
             test.assertEqual((read["unused"], read_of_copy["used"], read_of_copy["unused"]), (0, 0, 0))
