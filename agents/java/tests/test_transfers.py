@@ -555,6 +555,30 @@ class OtherClasses(unittest.TestCase):
                 self.assertEqual((rows["Serialised"]["censored"], rows["Serialised"]["decided"]), (40, 0))
 
 
+class Views(unittest.TestCase):
+    """Collections that are made of others are looked into where no method of the program is called, be it for sizes."""
+
+    def check(self, backend):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            methods = ",".join(f"corners.Views#{method}" for method in ("fetch", "fetchOwn", "fetchHolder"))
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},samples=1000000,arms-per-second=1000000,"
+                                  f"backend={backend},remote={methods}", "-cp", CLASSES, "corners.Views", "20"],
+                                 check=True, capture_output=True, text=True, timeout=60)
+            head, contexts = read_report(report)
+            self.assertEqual((ran.stdout, head["failures"]), ("calls 0, views 20\n", 0))
+            objects = sorted((row["class"], row["objects"]) for context in contexts for row in context["classes"])
+            self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 14),
+                                       ("corners.Views$Item", 20 * 20 * 2)])
+
+    def test_mask(self):
+        self.check("mask")
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        self.check("watchpoints")
+
+
 class BehindAnotherAgent(unittest.TestCase):
     """That of OpenTelemetry, which asks each class that is loaded for its interfaces."""
 
