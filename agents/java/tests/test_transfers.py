@@ -716,7 +716,21 @@ class Failing(unittest.TestCase):
     def test_hooks_leave_the_program_alone(self):
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Failing"], check=True,
                              capture_output=True, text=True, timeout=60)
-        self.assertEqual(ran.stdout.split(), ["8", "0"])
+        self.assertEqual(ran.stdout.split(), ["10", "0"])
+
+    def test_a_stack_that_overflows_in_a_hook(self):
+        """It costs the responses of that moment, not all that the thread receives later. Interpreted: compiled code takes
+        less of a stack, so that what has begun could find no room where it ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-Xint", f"-javaagent:{AGENT}=report={report},paths-per-second=1000000000,"
+                            "remote=corners.Overflows#fetch,corners.Overflows#fetchAfter", "-cp", CLASSES,
+                            "corners.Overflows", "10"], check=True, capture_output=True, timeout=60)
+            head, contexts = read_report(report)
+            (after,) = [context for context in contexts
+                        if context["call_path"][-1]["method"] == "fetchAfter"]
+            self.assertEqual(after["responses"], 10)
+            self.assertGreater(head["failures"], 0)
 
     def test_reports_go_on_when_there_is_memory_again(self):
         with tempfile.TemporaryDirectory() as folder:
