@@ -567,6 +567,30 @@ class OtherClasses(unittest.TestCase):
                 self.assertEqual((rows["Serialised"]["censored"], rows["Serialised"]["decided"]), (40, 0))
 
 
+class Views(unittest.TestCase):
+    """Collections that are made of others are looked into where no method of the program is called, be it for sizes."""
+
+    def check(self, backend):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            methods = ",".join(f"corners.Views#{method}" for method in ("fetch", "fetchOwn", "fetchHolder"))
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},samples=1000000,arms-per-second=1000000,"
+                                  f"backend={backend},remote={methods}", "-cp", CLASSES, "corners.Views", "20"],
+                                 check=True, capture_output=True, text=True, timeout=60)
+            head, contexts = read_report(report)
+            self.assertEqual((ran.stdout, head["failures"]), ("calls 0, views 20\n", 0))
+            objects = sorted((row["class"], row["objects"]) for context in contexts for row in context["classes"])
+            self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 14),
+                                       ("corners.Views$Item", 20 * 20 * 2)])
+
+    def test_mask(self):
+        self.check("mask")
+
+    @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
+    def test_watchpoints(self):
+        self.check("watchpoints")
+
+
 class BehindAnotherAgent(unittest.TestCase):
     """That of OpenTelemetry, which asks each class that is loaded for its interfaces."""
 
@@ -619,7 +643,10 @@ class WhatCannotBe(unittest.TestCase):
                       "samples, packages, exclude, remote, backend, aiming-share, config)", self.run_with("rates=1"))
         for method in ("a.B#", "#c", "a.B", "a.B#c#d"):
             self.assertIn(f"'remote' has {method} (hint: package.Class#method)", self.run_with(f"remote={method}"))
-        self.assertIn("'rate' is 2 (hint: a number from 0.0 to 1.0)", self.run_with("rate=2"))
+        self.assertIn("'rate' is 2 (hint: a number from 0 to 1)", self.run_with("rate=2"))
+        self.assertIn("'samples' is 10000000 (hint: a number from 1 to 1000000)", self.run_with("samples=10000000"))
+        self.assertIn("'aiming-share' is 2 (hint: a number from 0.001 to 1)", self.run_with("aiming-share=2"))
+        self.assertIn("'rate' is given twice (hint: one of them)", self.run_with("rate=1,rate=0.5"))
         self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))
         self.assertIn("'counting' is no (hint: on or off)", self.run_with("counting=no"))
@@ -704,7 +731,21 @@ class Failing(unittest.TestCase):
     def test_hooks_leave_the_program_alone(self):
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Failing"], check=True,
                              capture_output=True, text=True, timeout=60)
-        self.assertEqual(ran.stdout.split(), ["8", "0"])
+        self.assertEqual(ran.stdout.split(), ["10", "0"])
+
+    def test_a_stack_that_overflows_in_a_hook(self):
+        """It costs the responses of that moment, not all that the thread receives later. Interpreted: compiled code takes
+        less of a stack, so that what has begun could find no room where it ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", "-Xint", f"-javaagent:{AGENT}=report={report},paths-per-second=1000000000,"
+                            "remote=corners.Overflows#fetch,corners.Overflows#fetchAfter", "-cp", CLASSES,
+                            "corners.Overflows", "10"], check=True, capture_output=True, timeout=60)
+            head, contexts = read_report(report)
+            (after,) = [context for context in contexts
+                        if context["call_path"][-1]["method"] == "fetchAfter"]
+            self.assertEqual(after["responses"], 10)
+            self.assertGreater(head["failures"], 0)
 
     def test_reports_go_on_when_there_is_memory_again(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -713,7 +754,28 @@ class Failing(unittest.TestCase):
             self.assertEqual(ran.stdout, "true after 4\n")
 
 
+class SeveralTimes(unittest.TestCase):
+    def test_methods_add_up(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            subprocess.run(["java", f"-javaagent:{AGENT}=remote=corners.Corners#fetch,report={report},arms-per-second=1000000,"
+                            "remote=corners.Corners#fetchCopied", "-cp", CLASSES, "corners.Corners", "3"], check=True,
+                           capture_output=True, timeout=60)
+            self.assertEqual({row["class"] for context in read_report(report)[1] for row in context["classes"]},
+                             {"corners.Corners$Item", "corners.Corners$Copied"})
+
+
 class ConfigurationFile(unittest.TestCase):
+    def test_a_change_is_taken_over_whole_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in ("there", "wrong", "right")]
+            for file, paths in zip(files, (100, "many", 300)):
+                file.write_text(f"rate=1\narms-per-second={7 if file == files[0] else 8}\npaths-per-second={paths}\n")
+            ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Reloaded", *files], check=True,
+                                 capture_output=True, text=True, timeout=60)
+            self.assertEqual(ran.stdout.splitlines(), ["1.0 7 100", "1.0 7 100", "1.0 8 300"])
+            self.assertIn("'paths-per-second' is many (hint: a number from 1 to 1000000000)", ran.stderr)
+
     def test_rate_is_taken_over_while_it_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"

@@ -1,18 +1,21 @@
 /*
  * Adds code to the begin of a method, before each return, and to where an exception leaves it: what begins, ends.
  * For class files that have frames (since Java 6).
+ * What is added is not part of what an exception leaves: a method ends once, even where what says so fails.
  */
 package slowpath.transfers;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.AdviceAdapter;
 
 abstract class AroundMethod extends AdviceAdapter {
-    private final Label first = new Label();
-    private final Label end = new Label();
-    private boolean isOpen;
+    /** Where the method's own code begins, ends before a return, begins again with that, and so on. */
+    private final List<Label> parts = new ArrayList<>();
+    private boolean isHandler;
 
     AroundMethod(int access, String method, String type, MethodVisitor next) {
         super(Opcodes.ASM9, next, access, method, type);
@@ -34,23 +37,33 @@ abstract class AroundMethod extends AdviceAdapter {
     @Override
     protected final void onMethodEnter() {
         begin();
-        isOpen = true;
-        visitLabel(first);
+        addPart();
+        visitInsn(NOP); // As it may return at once, and no part may be empty.
+    }
+
+    private void addPart() {
+        parts.add(new Label());
+        visitLabel(parts.get(parts.size() - 1));
     }
 
     @Override
     protected final void onMethodExit(int opcode) {
         // What is thrown here comes to the handler below.
-        if (isOpen && opcode != ATHROW) {
+        if (!isHandler && opcode != ATHROW) {
+            addPart();
             returning();
+            addPart();
         }
     }
 
     @Override
     public final void visitMaxs(int stack, int locals) {
-        isOpen = false;
-        visitLabel(end);
-        visitTryCatchBlock(first, end, end, null);
+        isHandler = true;
+        addPart();
+        Label handler = parts.get(parts.size() - 1);
+        for (int part = 0; part < parts.size(); part += 2) {
+            visitTryCatchBlock(parts.get(part), parts.get(part + 1), handler, null);
+        }
         visitFrame(F_NEW, 0, new Object[0], 1, new Object[] {"java/lang/Throwable"});
         throwing();
         visitInsn(ATHROW);

@@ -22,7 +22,7 @@ final class Elements {
 
     /** Null: the value is neither. What must not be looked into has none. */
     static Collection<?> of(Object value) {
-        if (value instanceof Map || value instanceof Collection && Graph.isOpaque(value.getClass())) {
+        if (value instanceof Map || value instanceof Collection && Opaque.is(value)) {
             return Collections.emptyList();
         }
         if (value instanceof Collection) {

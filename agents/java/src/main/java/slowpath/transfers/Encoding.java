@@ -50,8 +50,8 @@ enum Encoding {
         }
 
         private boolean isDefault(Object value) {
-            return value instanceof Number && ((Number) value).doubleValue() == 0 || value.equals(false)
-                    || value.equals("") || size(value) == 0;
+            return value instanceof Number && ((Number) value).doubleValue() == 0 || Boolean.FALSE.equals(value)
+                    || "".equals(value) || size(value) == 0;
         }
 
         /** Of bytes or a list of the library; -1: it is neither. */
@@ -107,7 +107,7 @@ enum Encoding {
             if (type.equals("org.bson.types.ObjectId")) {
                 return 12;
             }
-            if (value instanceof Map && depth < DEEPEST) {
+            if (value instanceof Map && depth < DEEPEST && !Opaque.is(value)) {
                 return 5 + measured.sum(((Map<?, ?>) value).entrySet(), entry -> text(((Map.Entry<?, ?>) entry).getKey())
                         + 2 + value(((Map.Entry<?, ?>) entry).getValue(), depth + 1, measured));
             }

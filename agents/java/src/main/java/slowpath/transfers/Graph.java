@@ -5,8 +5,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collection;
@@ -26,16 +24,6 @@ final class Graph {
     private static final int MOST_OBJECTS = 2000;
     /** In arrays and collections, texts and numbers, too. */
     private static final int MOST_ELEMENTS = 20_000;
-
-    /** What is called of collections and maps here, and what that calls. */
-    private static final Set<String> READS =
-            Set.of("iterator", "listIterator", "size", "get", "values", "entrySet", "keySet", "isEmpty");
-    private static final ClassValue<Boolean> IS_OPAQUE = new ClassValue<>() {
-        @Override
-        protected Boolean computeValue(Class<?> type) {
-            return isOpaqueClass(type);
-        }
-    };
 
     static final class OfClass {
         int count;
@@ -94,7 +82,7 @@ final class Graph {
         }
         if (object instanceof Object[]) {
             openAll(Arrays.asList((Object[]) object));
-        } else if (isOpaque(type)) {
+        } else if (Opaque.is(object)) {
             openAll(Wrappers.content(object, type.getName()));
         } else if (object instanceof Collection) {
             openAll((Collection<?>) object);
@@ -131,33 +119,5 @@ final class Graph {
     /** Whether it is a value that holds no objects. */
     static boolean isPlain(Object object) {
         return object instanceof String || object instanceof Number || object instanceof Boolean;
-    }
-
-    /** Whether looking into an object of this class might run code of others, for instance load it from a database. */
-    static boolean isOpaque(Class<?> type) {
-        return IS_OPAQUE.get(type);
-    }
-
-    /** A class that is an ArrayList or the like by another name, as clients are given for its elements, is as that is. */
-    private static boolean isOpaqueClass(Class<?> type) {
-        String name = type.getName();
-        if (name.startsWith("java.util.") || name.startsWith("com.google.protobuf.")) {
-            return false;
-        }
-        Class<?> parent = type.getSuperclass();
-        boolean isMany = Collection.class.isAssignableFrom(type) || Map.class.isAssignableFrom(type);
-        if (!isMany || parent == null || Modifier.isAbstract(parent.getModifiers()) || isOpaque(parent)) {
-            return true;
-        }
-        try {
-            for (Method method : type.getDeclaredMethods()) {
-                if (READS.contains(method.getName())) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (LinkageError | TypeNotPresentException cause) {
-            return true; // A class that its methods name is missing.
-        }
     }
 }

@@ -13,6 +13,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 public final class Hooks {
@@ -23,6 +24,8 @@ public final class Hooks {
     static Backend backend;
     static FieldMask fieldMask;
     static Watchpoints watchpoints;
+    /** Failures that there was no room on the stack to count as others are; of those at the same time one may be missed. */
+    static volatile int overflows;
 
     /** Where bodies, queries, cursors and messages come from; who waits for messages. */
     private static final Known<Endpoint> ENDPOINTS = new Known<>();
@@ -34,7 +37,7 @@ public final class Hooks {
     private static void attempt(Runnable work) {
         try {
             work.run();
-        } catch (RuntimeException | Error cause) {
+        } catch (Throwable cause) {
             transfers.failures.increment();
         }
     }
@@ -180,41 +183,34 @@ public final class Hooks {
 
     /** Begin of a method that asks a remote service; any argument may be null. */
     public static void call(Object method, Object uri, String template) {
-        if (beginCall() && (uri != null || template != null)) {
-            attempt(() -> ThreadState.current().endpoint = Endpoint.of(method, template, uri));
-        }
+        begin(uri == null && template == null ? null : () -> Endpoint.of(method, template, uri));
     }
 
     /** Begin of a method that runs a query in SQL: a text, or what Spring has one in. */
     public static void query(Object text, Object provider) {
-        if (beginCall()) {
+        begin(() -> {
             Object query = text != null ? text : Asked.of(provider, "getSql");
-            attempt(() -> ThreadState.current().endpoint =
-                    query instanceof String ? Sql.endpoint((String) query) : null);
-        }
+            return query instanceof String ? Sql.endpoint((String) query) : null;
+        });
     }
 
     /** Begin of a method that asks whom an object is known to ask; so does what it is called by, then. */
     public static void callThrough(Object known) {
         ThreadState thread = ThreadState.current();
-        if (beginCall() || thread.endpoint == null) {
+        if (thread.receiving > 0 && thread.endpoint == null) {
             attempt(() -> thread.endpoint = ENDPOINTS.of(known));
         }
+        begin(() -> ENDPOINTS.of(known));
     }
 
     /** Begin of a method that has MongoDB carry out a command. */
     public static void callCommand(Object namespace, String command) {
-        if (beginCall()) {
-            attempt(() -> ThreadState.current().endpoint =
-                    new Endpoint(command, String.valueOf(namespace), Encoding.BSON));
-        }
+        begin(() -> new Endpoint(command, String.valueOf(namespace), Encoding.BSON));
     }
 
     /** Begin of a method that sends a request of Elasticsearch's client, to an endpoint as that names it. */
     public static void callSearch(Object request, Object endpoint) {
-        if (beginCall()) {
-            attempt(() -> ThreadState.current().endpoint = search(request, endpoint));
-        }
+        begin(() -> search(request, endpoint));
     }
 
     private static Endpoint search(Object request, Object endpoint) {
@@ -228,22 +224,23 @@ public final class Hooks {
 
     /** Begin of a method that reads the body of an answer, which knows its request. */
     public static void answer(Object answer) {
-        if (beginCall()) {
+        begin(() -> {
             Object request = Asked.of(answer, "getRequestContext");
-            attempt(() -> ThreadState.current().endpoint =
-                    Endpoint.of(Asked.of(request, "getMethod"), null, Asked.of(request, "getUri")));
-        }
+            return Endpoint.of(Asked.of(request, "getMethod"), null, Asked.of(request, "getUri"));
+        });
     }
 
-    /** Whether it is the outermost one, and counts. */
-    private static boolean beginCall() {
+    /** @param endpoint of the outermost one, if it counts; null: it is not known yet */
+    private static void begin(Supplier<Endpoint> endpoint) {
         ThreadState thread = ThreadState.current();
-        if (thread.receiving++ > 0) {
-            return false;
+        if (thread.receiving == 0) {
+            thread.endpoint = null;
+            thread.isShown = false;
+            if (endpoint != null && transfers.isCounting()) {
+                attempt(() -> thread.endpoint = endpoint.get());
+            }
         }
-        thread.endpoint = null;
-        thread.isShown = false;
-        return transfers.isCounting();
+        thread.receiving++; // At last: a stack that overflows before has the method fail that has not begun.
     }
 
     /** The call that has begun gives what arrives to this code first, or null: what that reads cannot be seen. */
@@ -287,8 +284,12 @@ public final class Hooks {
     public static void received(Object result, String by) {
         ThreadState thread = ThreadState.current();
         if (--thread.receiving == 0 && result != null) {
-            transfers.received(
-                    result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
+            try {
+                transfers.received(
+                        result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
+            } catch (StackOverflowError cause) {
+                overflows++;
+            }
         }
     }
 
@@ -304,9 +305,13 @@ public final class Hooks {
     public static void parsed(Object text, Object result, String by) {
         ThreadState thread = ThreadState.current();
         if (--thread.receiving == 0 && result != null) {
-            Endpoint endpoint = ENDPOINTS.of(text);
-            if (endpoint != null) {
-                transfers.received(result, endpoint, by, !thread.isShown);
+            try {
+                Endpoint endpoint = ENDPOINTS.of(text);
+                if (endpoint != null) {
+                    transfers.received(result, endpoint, by, !thread.isShown);
+                }
+            } catch (StackOverflowError cause) {
+                overflows++;
             }
         }
     }

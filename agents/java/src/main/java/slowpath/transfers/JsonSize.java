@@ -49,16 +49,19 @@ final class JsonSize {
         if (value == null) {
             return 4;
         }
-        if (value instanceof CharSequence || value instanceof Character) {
-            return 2 + utf8(value.toString());
-        }
-        if (value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean) {
-            return ofNumber(value);
-        }
         if (value instanceof Enum) {
             return JsonEnums.of((Enum<?>) value);
         }
         String type = value.getClass().getName();
+        // What the program makes of these classes might be told only by its own code.
+        boolean isOfJava = type.startsWith("java.") || type.startsWith("sun.");
+        if (type.startsWith("java.lang.") && value instanceof CharSequence || value instanceof Character) {
+            return 2 + utf8(value.toString());
+        }
+        boolean isNumber = value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean;
+        if (isNumber && (isOfJava || type.startsWith("com.google.gson."))) {
+            return ofNumber(value);
+        }
         boolean isArray = value.getClass().isArray();
         if (depth == DEEPEST
                 && (isArray || value instanceof Collection || value instanceof Map || value instanceof Optional
@@ -80,7 +83,7 @@ final class JsonSize {
         if (value instanceof Year || isJson(type)) {
             return value.toString().length();
         }
-        if (value instanceof TimeZone) {
+        if (value instanceof TimeZone && isOfJava) {
             return 2 + ((TimeZone) value).getID().length();
         }
         if (value instanceof InetAddress) {
@@ -102,14 +105,14 @@ final class JsonSize {
         if (type.startsWith("java.time.")) {
             return 2 + time(value).length();
         }
-        if (value instanceof URI || value instanceof URL || value instanceof File || type.equals("java.sql.Date")
+        if (value instanceof URI || value instanceof URL || value instanceof File && isOfJava || type.equals("java.sql.Date")
                 || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
         }
         if ((value instanceof Date || value instanceof Calendar) && type.startsWith("java.")) {
             return MOMENT;
         }
-        if (Graph.isOpaque(value.getClass())) {
+        if (Opaque.is(value)) {
             return 2;
         }
         if (value instanceof Collection) {

@@ -23,6 +23,8 @@ final class Options {
     /** In the order of the README. */
     private static final List<String> KEYS = List.of("report", "report-every", "rate", "arms-per-second",
             "paths-per-second", "samples", "packages", "exclude", "remote", "backend", "aiming-share", "config");
+    /** Those that may be given more than once, as each time adds to them. */
+    private static final Set<String> LISTS = Set.of("packages", "exclude", "remote");
     private static final Set<String> OF_BENCHMARK = Set.of("call-paths", "counting");
 
     /** The share of responses that may be watched, 0 to 1. */
@@ -84,7 +86,11 @@ final class Options {
             int equals = part.indexOf('=');
             if (equals > 0) {
                 last = part.substring(0, equals).trim();
-                given.put(last, part.substring(equals + 1).trim());
+                String before = given.put(last, part.substring(equals + 1).trim());
+                if (before != null && !LISTS.contains(last)) {
+                    throw new IllegalArgumentException("'" + last + "' is given twice (hint: one of them)");
+                }
+                given.computeIfPresent(last, (key, value) -> before == null ? value : before + "," + value);
             } else if (last != null && !part.isBlank()) {
                 given.merge(last, part.trim(), (before, more) -> before + "," + more);
             } else if (!part.isBlank()) {
@@ -117,8 +123,11 @@ final class Options {
         double newRate = number(all, "rate", 1, 0, 1);
         boolean newCallPaths = choice(all, "call-paths", "native", "java").equals("native");
         boolean newCounting = choice(all, "counting", "on", "off").equals("on");
-        armsPerSecond = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
-        pathsPerSecond = (int) number(all, "paths-per-second", 200, 1, 1_000_000_000);
+        int newArms = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
+        int newPaths = (int) number(all, "paths-per-second", 200, 1, 1_000_000_000);
+        // Only now, as a file is taken over whole or not at all.
+        armsPerSecond = newArms;
+        pathsPerSecond = newPaths;
         isCounting = newCounting;
         rate = newRate;
         nativeCallPaths = newCallPaths;
@@ -160,8 +169,13 @@ final class Options {
         } catch (NumberFormatException cause) {
             // said below
         }
-        throw new IllegalArgumentException("'" + key + "' is " + value + " (hint: a number from " + least + " to "
-                + most + ")");
+        throw new IllegalArgumentException("'" + key + "' is " + value + " (hint: a number from " + plain(least) + " to "
+                + plain(most) + ")");
+    }
+
+    /** A whole number as such. */
+    private static String plain(double number) {
+        return number == (long) number ? String.valueOf((long) number) : String.valueOf(number);
     }
 
     /** @param choices the first is the one where nothing is said */

@@ -143,7 +143,7 @@ final class Report {
         backend.tellNotWatched(json);
         return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
-                .with("failures", transfers.failures.sum() + lifetimes.failures.get())
+                .with("failures", transfers.failures.sum() + lifetimes.failures.get() + Hooks.overflows)
                 .with("classes_not_rewritten", Rewriting.failures.sum())
                 .end('}');
     }

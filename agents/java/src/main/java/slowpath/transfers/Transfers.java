@@ -65,7 +65,7 @@ final class Transfers {
             if (options.isCounting && !Graph.isPlain(root)) {
                 received(root, caller(), endpoint, by, isNew);
             }
-        } catch (RuntimeException | Error cause) {
+        } catch (Throwable cause) {
             failures.increment();
         }
     }
@@ -74,7 +74,7 @@ final class Transfers {
     Caller caller() {
         try {
             return options.isCounting ? callPaths.here() : null;
-        } catch (RuntimeException | LinkageError | StackOverflowError cause) {
+        } catch (Throwable cause) {
             failures.increment();
             return null;
         }
@@ -106,7 +106,7 @@ final class Transfers {
                     overCap.add(caller.standsFor);
                 }
             }
-        } catch (RuntimeException | LinkageError | StackOverflowError cause) {
+        } catch (Throwable cause) {
             failures.increment();
         } finally {
             thread.endWork();

@@ -4,11 +4,45 @@
  */
 package slowpath.transfers;
 
+import java.io.IOException;
 import java.net.http.HttpRequest;
+import java.util.List;
 import java.util.Map;
 
 public final class Failing {
     private Failing() {}
+
+    private static final class Unchecked implements Backend {
+        @Override
+        public String name() {
+            return "unchecked";
+        }
+
+        @Override
+        public DataClass dataClass(Class<?> type) {
+            throw unchecked(new IOException());
+        }
+
+        @Override
+        public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {}
+
+        @Override
+        public boolean print(Object object, Object other) {
+            return false;
+        }
+
+        @Override
+        public void copy(Object object) {}
+
+        @Override
+        public void tellNotWatched(Json json) {}
+    }
+
+    /** What is checked by the compiler alone: throws it all the same. */
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> RuntimeException unchecked(Throwable cause) throws T {
+        throw (T) cause;
+    }
 
     public static void main(String[] arguments) {
         Object failing = new Object() {
@@ -28,6 +62,18 @@ public final class Failing {
         Hooks.request(failing, "GET", failing, Map.of());
         Hooks.command(failing, failing, "find");
         Hooks.message(failing, failing);
+        Object sneaky = new Object() {
+            @Override
+            public String toString() {
+                throw unchecked(new IOException());
+            }
+        };
+        Hooks.callCommand(sneaky, "find");
+        Hooks.failed();
+        Options options = Options.parse("packages=slowpath.transfers");
+        Transfers looking = new Transfers(options, new Unchecked(), null, new CallPaths(options, false));
+        looking.received(new Object(), Endpoint.UNKNOWN, "nobody", true);
+        Hooks.transfers.failures.add(looking.failures.sum());
         System.out.println(Hooks.transfers.failures);
         System.out.println(ThreadState.current().receiving);
     }

@@ -18,6 +18,7 @@ import java.time.LocalTime;
 import java.time.Year;
 import java.time.ZoneId;
 import java.time.ZonedDateTime;
+import java.util.AbstractMap;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -28,6 +29,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -81,6 +83,13 @@ public final class Sizes {
                 DayOfWeek.MONDAY)) {
             print(Encoding.JSON, value);
         }
+        print(Encoding.BSON, new AbstractMap<Object, Object>() {
+            @Override
+            public Set<Entry<Object, Object>> entrySet() {
+                throw new IllegalStateException();
+            }
+        });
+        print(Encoding.JSON, Collections.unmodifiableList(new Shown()));
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();
