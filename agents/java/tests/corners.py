@@ -1,5 +1,5 @@
 """Corners (src/test/java/corners) under the agent until there are samples enough, and what its report must say: its every
-read is known. For test_transfers.py and matrix.py."""
+read is known; and what else tests have in common. For test_transfers.py, test_options.py and matrix.py."""
 import contextlib
 import ctypes
 import json
@@ -30,6 +30,17 @@ def version(java):
     """That of Java, 17 for instance."""
     said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr.split('"')[1]
     return int(said.split(".")[0].partition("-")[0])
+
+
+def until(said, seconds=60):
+    """Waits until a function returns something true, and returns it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = said()
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"waited {seconds} s in vain for {said}")
 
 
 def read_report(path):

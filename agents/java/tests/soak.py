@@ -6,7 +6,6 @@ without the agent, which is the program's own. Where that alone is more than MOS
 too. Memory is measured with MALLOC_ARENA_MAX=2 and a threshold of mmap of 16 KiB: what is not given back otherwise, because
 memory is fragmented, is not looked at.
     soak.py [MINUTES]"""
-import json
 import os
 import re
 import shutil

@@ -3,6 +3,7 @@
 # cannot serve goes on without it. See test_transfers.py.
 . "$(dirname "$0")/../../tests-begin.sh"
 python3 tests/test_transfers.py
+python3 tests/test_options.py
 python3 tests/test_estimates.py
 python3 tests/test_parameters.py
 python3 tests/test_families.py
