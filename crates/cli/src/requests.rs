@@ -168,10 +168,7 @@ impl ChosenArgs {
         let mut chosen: Vec<Chosen<'run>> = Chosen::every(recorded, all)
             .filter(|chosen| {
                 let request = chosen.request();
-                let window = request.window;
-                window.begin < range.end
-                    && window.end >= range.begin
-                    && self.means(request, chosen.host.lines.as_ref())
+                request.touches(range) && self.means(request, chosen.host.lines.as_ref())
             })
             .collect();
         chosen.sort_by_cached_key(|chosen| {

@@ -63,7 +63,7 @@ fn text(report: &Report) -> String {
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     text += &left_out(&report.left_out);
     if report.rows == 0 {
-        text += why_none(&report.left_out);
+        text += why_none(report);
     }
     text += &(report.services.as_ref()).map_or_else(String::new, on_services);
     for row in &report.transfers {
@@ -116,16 +116,16 @@ fn left_out(left_out: &LeftOut) -> String {
         .collect()
 }
 
-/// What to do where nothing can be told.
-fn why_none(left_out: &LeftOut) -> &'static str {
-    match left_out.responses_without_objects {
-        0 => {
-            "  hint: the program called none of the libraries where the agent for Java looks (its README lists them); its \
-             option `remote` names methods of the program's own that receive\n"
-        }
-        _ => {
-            "  hint: the option `packages` of the agent for Java says whose classes are the application's\n"
-        }
+/// What to do where nothing can be told; nothing where what was left out says why.
+fn why_none(report: &Report) -> &'static str {
+    if report.left_out.responses_without_objects > 0 {
+        "  hint: the options `packages` and `rate` of the agent for Java say whose classes are the application's, and how many \
+         responses are looked into\n"
+    } else if report.left_out == LeftOut::default() {
+        "  hint: no objects came through any of the libraries where the agent for Java looks (its README lists them); its \
+         option `remote` names methods of the program's own that receive\n"
+    } else {
+        ""
     }
 }
 

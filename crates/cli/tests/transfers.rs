@@ -111,15 +111,15 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     };
     let none = told(&format!("{head}\n"))?;
     assert!(none.starts_with("0 responses in 1 process\n"), "{none}");
-    assert!(none.contains("hint: the program called none"), "{none}");
-    let mut context: serde_json::Value = serde_json::from_str(context.expect("a context"))?;
+    assert!(none.contains("hint: no objects came through"), "{none}");
+    let mut context: Value = serde_json::from_str(context.expect("a context"))?;
     context["classes"] = serde_json::json!([]);
     let others = told(&format!("{head}\n{context}\n"))?;
     assert!(
         others.contains("no objects of the application were seen"),
         "{others}"
     );
-    assert!(others.contains("hint: the option `packages`"), "{others}");
+    assert!(others.contains("hint: the options `packages`"), "{others}");
     Ok(())
 }
 

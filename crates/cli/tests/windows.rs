@@ -213,7 +213,7 @@ fn a_window_has_its_events_that_lie_behind_the_end_of_their_packet() {
 }
 
 #[test]
-fn a_request_of_no_length_at_the_windows_begin_is_not_taken_for_one_in_part() {
+fn a_request_of_no_length_is_inside_at_the_windows_begin_and_not_at_its_end() {
     let (_folder, recording) = quiet_recording();
     let requests = || {
         let told = slowpath_succeeds(&["requests", "--json"], &recording).json();
@@ -239,7 +239,21 @@ fn a_request_of_no_length_at_the_windows_begin_is_not_taken_for_one_in_part() {
     let instant = requests.iter().find(|(begin, end)| begin == end);
     let (at, _) = *instant.expect("the one of no length");
     let is_cut = |(begin, end): &&(i64, i64)| *begin < at && at < *end;
-    let window = ["diagnose", "--json", "--begin", &at.to_string()];
-    let told = slowpath_succeeds(&window, &recording).json();
-    assert_eq!(told["in_part"], requests.iter().filter(is_cut).count());
+    for (edge, instants) in [("--begin", 1), ("--end", 0)] {
+        let told = |command: &str| {
+            let command = [command, "--json", edge, &at.to_string()];
+            slowpath(&command, &recording).json()
+        };
+        let is_inside = |(begin, end): &&(i64, i64)| match edge {
+            "--begin" => *begin > at,
+            _ => *end < at,
+        };
+        let inside = requests.iter().filter(is_inside).count();
+        let cut = requests.iter().filter(is_cut).count();
+        let diagnosed = told("diagnose");
+        assert_eq!(diagnosed["requests"], inside + instants, "{edge}");
+        assert_eq!(diagnosed["in_part"], cut, "{edge}");
+        let listed = told("requests")["requests"].as_array().map(Vec::len);
+        assert_eq!(listed, Some(inside + instants + cut), "{edge}");
+    }
 }

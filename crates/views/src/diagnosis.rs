@@ -63,12 +63,8 @@ pub fn diagnose(
             all.filter(|request| meant(request, host.lines.as_ref()))
         })
     };
-    let lies_within = |request: &&Request| {
-        window.begin <= request.window.begin && request.window.end <= window.end
-    };
-    let touches =
-        |request: &&Request| request.window.begin < window.end && window.begin < request.window.end;
-    let is_in_part = |request: &&Request| touches(request) && !lies_within(request);
+    let lies_within = |request: &&Request| request.lies_within(window);
+    let is_in_part = |request: &&Request| request.touches(window) && !request.lies_within(window);
     let mut found = Found {
         requests: requests().filter(lies_within).count(),
         in_part: requests().filter(is_in_part).count(),
