@@ -196,7 +196,8 @@ void on_access(int which, std::uint32_t tag, void *machine)
     Slot &slot = slots[which];
     const Handler handler(slot);
     const std::uint64_t now = epoch;
-    if (slot.tag != tag || slot.state != ARMED || now & 1)
+    // In this order, the reverse of that in `arm`: what was armed meanwhile has another tag.
+    if (slot.state != ARMED || slot.tag != tag || now & 1)
         return;
     // The collectors' threads have none.
     void *environment;
