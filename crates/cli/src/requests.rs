@@ -168,7 +168,7 @@ impl ChosenArgs {
         let mut chosen: Vec<Chosen<'run>> = Chosen::every(recorded, all)
             .filter(|chosen| {
                 let request = chosen.request();
-                request.touches(range) && self.means(request, chosen.host.lines.as_ref())
+                request.window.touches(range) && self.means(request, chosen.host.lines.as_ref())
             })
             .collect();
         chosen.sort_by_cached_key(|chosen| {

@@ -119,9 +119,9 @@ fn left_out(left_out: &LeftOut) -> String {
 /// What to do where nothing can be told; nothing where what was left out says why.
 fn why_none(report: &Report) -> &'static str {
     if report.left_out.responses_without_objects > 0 {
-        "  hint: the options `packages` and `rate` of the agent for Java say whose classes are the application's, and how many \
-         responses are looked into\n"
-    } else if report.left_out == LeftOut::default() {
+        "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many responses \
+         are looked into (`rate`, `arms-per-second`)\n"
+    } else if report.left_out.failures == 0 && report.left_out.responses_without_context == 0 {
         "  hint: no objects came through any of the libraries where the agent for Java looks (its README lists them); its \
          option `remote` names methods of the program's own that receive\n"
     } else {

@@ -112,6 +112,10 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     let none = told(&format!("{head}\n"))?;
     assert!(none.starts_with("0 responses in 1 process\n"), "{none}");
     assert!(none.contains("hint: no objects came through"), "{none}");
+    let failed = head.replace("\"failures\":0", "\"failures\":3");
+    let failed = told(&format!("{failed}\n"))?;
+    assert!(failed.contains("left out: 3 responses"), "{failed}");
+    assert!(!failed.contains("hint"), "{failed}");
     let mut context: Value = serde_json::from_str(context.expect("a context"))?;
     context["classes"] = serde_json::json!([]);
     let others = told(&format!("{head}\n{context}\n"))?;
@@ -119,7 +123,7 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
         others.contains("no objects of the application were seen"),
         "{others}"
     );
-    assert!(others.contains("hint: the options `packages`"), "{others}");
+    assert!(others.contains("application's (`packages`)"), "{others}");
     Ok(())
 }
 

@@ -141,8 +141,9 @@ impl<'run> Slow<'run> {
         let (all, host, window) = (asked.all, asked.id, asked.window);
         let requests = all.requests(host);
         let mut operations: BTreeMap<(String, String), Vec<RequestId>> = BTreeMap::new();
-        let is_asked =
-            |request: &Request| request.lies_within(window) && (asked.meant)(request, Some(lines));
+        let is_asked = |request: &Request| {
+            request.window.lies_within(window) && (asked.meant)(request, Some(lines))
+        };
         for (id, request) in requests.ids().filter(|(_, request)| is_asked(request)) {
             let name = request.name(Some(lines));
             let key = (request.service().to_owned(), name);

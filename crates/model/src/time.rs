@@ -172,6 +172,17 @@ impl TimeRange {
         self.begin <= at && at < self.end
     }
 
+    /// Whether any of it lies in `window`. One of no length does at the window's begin, and not at its end.
+    pub fn touches(self, window: Self) -> bool {
+        let is_before = self.begin < window.begin && self.end <= window.begin;
+        self.begin < window.end && !is_before
+    }
+
+    /// Whether all of it lies in `window`, by the same rule.
+    pub fn lies_within(self, window: Self) -> bool {
+        self.touches(window) && window.begin <= self.begin && self.end <= window.end
+    }
+
     /// The part that lies in both, empty where they do not meet.
     pub fn intersect(self, other: Self) -> Self {
         Self::new(self.begin.max(other.begin), self.end.min(other.end))
@@ -189,6 +200,30 @@ mod tests {
 
     fn range(begin: i64, end: i64) -> TimeRange {
         TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+    }
+
+    #[test]
+    fn what_touches_a_window_and_what_lies_within_it() {
+        let window = range(10, 20);
+        let told = |begin, end| {
+            let asked = range(begin, end);
+            (asked.touches(window), asked.lies_within(window))
+        };
+        for (begin, end, expected) in [
+            (5, 9, (false, false)),
+            (5, 10, (false, false)),
+            (5, 11, (true, false)),
+            (10, 20, (true, true)),
+            (10, 21, (true, false)),
+            (19, 20, (true, true)),
+            (20, 21, (false, false)),
+            (9, 9, (false, false)),
+            (10, 10, (true, true)),
+            (19, 19, (true, true)),
+            (20, 20, (false, false)),
+        ] {
+            assert_eq!(told(begin, end), expected, "{begin} {end}");
+        }
     }
 
     #[test]

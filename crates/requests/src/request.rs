@@ -155,17 +155,6 @@ impl Request {
         self.told.as_ref().map_or("", |told| &told.operation)
     }
 
-    /// Whether it is inside of `window` from its begin to its end.
-    pub fn lies_within(&self, window: TimeRange) -> bool {
-        self.touches(window) && window.begin <= self.window.begin && self.window.end <= window.end
-    }
-
-    /// Whether any of it is inside of `window`: one of no length is inside at the begin, not at the end.
-    pub fn touches(&self, window: TimeRange) -> bool {
-        let is_before = self.window.begin < window.begin && self.window.end <= window.begin;
-        self.window.begin < window.end && !is_before
-    }
-
     /// The thread that served it first; see [`Self::threads`].
     pub fn first_thread(&self) -> Option<ThreadId> {
         let first = self.servings.first().map(|serving| serving.thread);

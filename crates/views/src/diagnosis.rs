@@ -63,8 +63,8 @@ pub fn diagnose(
             all.filter(|request| meant(request, host.lines.as_ref()))
         })
     };
-    let lies_within = |request: &&Request| request.lies_within(window);
-    let is_in_part = |request: &&Request| request.touches(window) && !request.lies_within(window);
+    let lies_within = |request: &&Request| request.window.lies_within(window);
+    let is_in_part = |request: &&Request| request.window.touches(window) && !lies_within(request);
     let mut found = Found {
         requests: requests().filter(lies_within).count(),
         in_part: requests().filter(is_in_part).count(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use slowpath_critical_path::State;
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TraceId};
+use slowpath_model::{HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId};
 use slowpath_requests::{AllHosts, PlacedBy, Request, RequestOfHost, Shown, Summary};
 use slowpath_session::RecordedRequests;
 use utoipa::ToSchema;
@@ -369,9 +369,12 @@ impl RequestNumbers {
                     && query.percentiles.is_none_or(|(from, to)| {
                         self.percentiles[number].is_some_and(|own| from < own && own <= to)
                     })
-                    && query
-                        .range
-                        .is_none_or(|range| begin < range.1 && end >= range.0)
+                    && query.range.is_none_or(|(from, to)| {
+                        let range = |begin, end| {
+                            TimeRange::new(Timestamp::from_ns(begin), Timestamp::from_ns(end))
+                        };
+                        range(begin, end).touches(range(from, to))
+                    })
                     && query
                         .trace
                         .is_none_or(|trace| trace == all.get(self.of[number]).key.trace)

@@ -57,7 +57,7 @@ pub(super) struct PageAsked {
     /// Only those not above this percentile of their own operation.
     #[param(minimum = 0, maximum = 100)]
     to_percentile: Option<f32>,
-    /// Only those that end at this time or later.
+    /// Only those that end after this time, or begin then.
     begin_ns: Option<i64>,
     /// Only those that begin before this time.
     end_ns: Option<i64>,
