@@ -542,6 +542,11 @@ class OtherClasses(unittest.TestCase):
                 (row,) = context["classes"]
                 self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
 
+    def test_methods_that_return_numbers(self):
+        """They stay as they are, and those of the same name that return objects are seen."""
+        said, head, contexts = self.run_with("remote=corners.Overloads#fetch", "corners.Overloads", "40")
+        self.assertEqual((said, head["failures"]), ("sum 240.0\n", 0))
+        self.assertEqual([context["responses"] for context in contexts], [40, 40])
 
     def test_reads_that_are_no_bytecode(self):
         """Nothing that is read so is said to be unused."""

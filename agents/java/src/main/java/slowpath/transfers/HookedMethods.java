@@ -94,8 +94,10 @@ final class HookedMethods {
 
     /** Hooks, too, what the field mask needs: reads without bytecode, and where somebody might find what it adds. */
     void addReads() {
-        add("java/lang/reflect/Field", named("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong",
-                "getFloat", "getDouble"), around(calls().begin("readByReflection", self(), argument(0))));
+        Set<String> gets = Set.of("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong", "getFloat",
+                "getDouble");
+        add("java/lang/reflect/Field", (method, type) -> gets.contains(method),
+                around(calls().begin("readByReflection", self(), argument(0))));
         for (String updated : List.of("Integer", "Long", "Reference")) {
             add("java/util/concurrent/atomic/Atomic" + updated + "FieldUpdater", named("newUpdater"),
                     around(calls().begin("variableHandle", argument(0))));
@@ -230,10 +232,14 @@ final class HookedMethods {
         return (access, owner, method, type, next) -> new AroundHooked(access, owner, method, type, calls, next);
     }
 
-    /** Methods of these names that return something. */
+    /** Methods of these names that return an object: a hook that is given a number for one makes no class that loads. */
     private static BiPredicate<String, String> named(String... names) {
         Set<String> all = Set.of(names);
-        return (method, type) -> all.contains(method) && !type.endsWith(")V");
+        return (method, type) -> all.contains(method) && returnsObject(type);
+    }
+
+    private static boolean returnsObject(String type) {
+        return Type.getReturnType(type).getSort() >= Type.ARRAY;
     }
 
     private void add(String owner, BiPredicate<String, String> method, Change change, String... uses) {
@@ -242,7 +248,7 @@ final class HookedMethods {
 
     private static boolean readsText(String method, String type) {
         return (method.equals("readValue") || method.equals("fromJson"))
-                && TEXTS.contains(Type.getArgumentTypes(type)[0].getClassName()) && !type.endsWith(")V");
+                && TEXTS.contains(Type.getArgumentTypes(type)[0].getClassName()) && returnsObject(type);
     }
 
     /** @param name with slashes between packages */
@@ -304,7 +310,7 @@ final class HookedMethods {
         file.accept(new ClassVisitor(Opcodes.ASM9) {
             @Override
             public MethodVisitor visitMethod(int access, String method, String type, String sign, String[] thrown) {
-                return type.endsWith(")V") ? null : new MethodVisitor(Opcodes.ASM9) {
+                return !returnsObject(type) ? null : new MethodVisitor(Opcodes.ASM9) {
                     @Override
                     public AnnotationVisitor visitAnnotation(String annotation, boolean visible) {
                         if (!annotation.equals(REMOTE_OBJECT)) {
