@@ -82,7 +82,7 @@ final class HookedMethods {
                 new Parser(access, method, type, "java.net.http, Gson", next));
         for (String servlet : List.of("jakarta/servlet/http/HttpServlet", "javax/servlet/http/HttpServlet")) {
             add(servlet, (method, type) -> method.equals("service") && type.contains("/ServletRequest;"),
-                    around(calls().begin("beginRequest", argument(0)).end("endRequest")));
+                    around(calls().restoring("requests").begin("beginRequest", argument(0)).end("endRequest")));
         }
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');
@@ -147,7 +147,7 @@ final class HookedMethods {
     }
 
     private void databases() {
-        Change load = around(calls().begin("load").end("endLoad"));
+        Change load = around(calls().restoring("loading").begin("load").end("endLoad"));
         add("org/hibernate/internal/SessionImpl", (method, type) -> HIBERNATE_LOADS.contains(method), load);
         for (String access : List.of("MultiIdentifierLoadAccessImpl", "SessionImpl$MultiIdentifierLoadAccessImpl")) {
             add("org/hibernate/internal/" + access, named("multiLoad"), load);
@@ -161,19 +161,19 @@ final class HookedMethods {
                 method.equals("onPostLoad") && type.startsWith("(L" + event + ";)"), around(calls().begin("loaded",
                         of(argument(0), event, "getEntity", "java/lang/Object"),
                         of(argument(0), event, "getPersister", "org/hibernate/persister/entity/EntityPersister"))));
-        Change ownReads = around(calls().begin("beginOwnReads").end("endOwnReads"));
+        Change ownReads = around(calls().restoring("uncounted").begin("beginOwnReads").end("endOwnReads"));
         for (String getter : List.of("GetterFieldImpl", "GetterMethodImpl")) {
             add("org/hibernate/property/access/spi/" + getter, named("get", "getForInsert"), ownReads);
         }
         add("org/hibernate/bytecode/spi/ReflectionOptimizer$AccessOptimizer", named("getPropertyValues"), ownReads);
-        Change validation = around(calls().begin("beginValidation").end("endValidation"));
+        Change validation = around(calls().counting("validating"));
         for (String place : List.of("org/hibernate/cfg/", "org/hibernate/boot/")) {
             add(place + "beanvalidation/BeanValidationEventListener", (method, type) -> method.equals("validate"),
                     validation);
         }
         // Its fields alone: what methods of the entity and the program's own validators read, the program reads.
         add("org/hibernate/validator/internal/properties/javabean/JavaBeanField$FieldAccessor", named("getValueFrom"),
-                around(calls().begin("beginValidatorReads").end("endValidatorReads")));
+                around(calls().restoring("uncounted").begin("beginValidatorReads").end("endValidatorReads")));
         String mongo = "com/mongodb/client/internal/";
         Value namespace = own("getNamespace", "com/mongodb/MongoNamespace");
         for (String command : List.of("find", "aggregate", "distinct", "mapReduce", "watch")) {
@@ -216,7 +216,7 @@ final class HookedMethods {
                     around(calls().begin("deliver", argument(0), self())));
         }
         add("com/google/protobuf/AbstractMessage", named("toString"),
-                around(calls().begin("beginPrint").end("endPrint")));
+                around(calls().restoring("printing").begin("beginPrint").end("endPrint")));
     }
 
     private static Calls calls() {
@@ -225,7 +225,7 @@ final class HookedMethods {
 
     /** Of a method that returns what a remote service answered. */
     private static Calls client(String by) {
-        return calls().returning("received", text(by)).throwing("failed");
+        return calls().counting("receiving").returning("received", text(by));
     }
 
     private static Change around(Calls calls) {
@@ -342,14 +342,17 @@ final class HookedMethods {
 
         @Override
         void begin() {
+            keep("receiving");
             call(HOOKS, "parse", "()V");
             text = newLocal(Type.getType(Object.class));
             loadArg(0);
             storeLocal(text);
+            raise();
         }
 
         @Override
         void returning() {
+            restore();
             dup();
             loadLocal(text);
             swap();
@@ -359,7 +362,7 @@ final class HookedMethods {
 
         @Override
         void throwing() {
-            call(HOOKS, "failed", "()V");
+            restore();
         }
     }
 
