@@ -149,6 +149,20 @@ class SeveralTimes(unittest.TestCase):
                              {"corners.Corners$Item", "corners.Corners$Copied"})
 
 
+    def test_methods_add_up_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report, config = Path(folder) / "report.jsonl", Path(folder) / "transfers.properties"
+            arguments = ["java", f"-javaagent:{AGENT}=config={config},report={report}", "-cp", CLASSES, "corners.Corners", "3"]
+            config.write_text("remote = corners.Corners#fetch\narms-per-second = 1000000\n"
+                              "remote = corners.Corners#fetchCopied\n")
+            subprocess.run(arguments, check=True, capture_output=True, timeout=60)
+            self.assertEqual({row["class"] for context in read_report(report)[1] for row in context["classes"]},
+                             {"corners.Corners$Item", "corners.Corners$Copied"})
+            config.write_text("rate = 1\nrate = 0.5\n")
+            ran = subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=60)
+            self.assertIn("'rate' is given twice (hint: one of them)", ran.stderr)
+
+
 class ConfigurationFile(unittest.TestCase):
     def test_a_change_is_taken_over_whole_or_not_at_all(self):
         with tempfile.TemporaryDirectory() as folder:

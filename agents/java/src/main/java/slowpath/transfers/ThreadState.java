@@ -107,7 +107,7 @@ public final class ThreadState {
     }
 
     private void unmark() {
-        if (--marked == 0) {
+        if (marked > 0 && --marked == 0) {
             endMarked();
         }
     }
