@@ -2,7 +2,8 @@
  * What a thread is in the middle of: a call of a remote service, reading its answer, serving a request, making
  * text of an object. The counters are raised when hooked methods begin, and each of these restores its own when it ends,
  * however it does, by itself (AroundMethod#restore): so they are right again where a stack overflows in a hook. Public
- * for that. Only of toString and the like, which are called often, it is done in a hook, and what is left is mended here.
+ * for that. Only of toString and the like, which are called often, it is done in a hook, and what that leaves is mended
+ * when a request begins.
  */
 package slowpath.transfers;
 
@@ -20,7 +21,7 @@ public final class ThreadState {
     Endpoint endpoint;
     /** Whether code of the program sees what arrives before the outermost of them returns it. */
     boolean isShown;
-    /** How many entities Hibernate has validated now, one within the other. */
+    /** How many of these are under way: validations by Hibernate, and what the methods below begin. */
     public int validating;
     public int printing;
     public int uncounted;
@@ -84,7 +85,6 @@ public final class ThreadState {
      * system's: there it says so for the watchpoints only of the reads themselves ({@link DataClass#values}).
      */
     void beginWork() {
-        printing = 0; // Where the end was not told. Where it is to come, what is read until then is use, at worst.
         endLeft();
         if (!isVirtual()) {
             mark();
@@ -163,6 +163,8 @@ public final class ThreadState {
         if (requests == 0) {
             ofRequest = new ArrayList<>();
             request = begun;
+            printing = 0;
+            endLeft();
         }
         requests++;
     }
