@@ -70,6 +70,14 @@ public final class Failing {
             }
         };
         Hooks.callCommand(sneaky, "find");
+        Object asked = new Object() {
+            @Override
+            public String toString() {
+                System.out.println(ThreadState.current().receiving);
+                return "http://stations/1";
+            }
+        };
+        Hooks.call("GET", asked, null);
         Options options = Options.parse("packages=slowpath.transfers");
         Transfers looking = new Transfers(options, new Unchecked(), null, new CallPaths(options, false));
         looking.received(new Object(), Endpoint.UNKNOWN, "nobody", true);
