@@ -542,6 +542,11 @@ class OtherClasses(unittest.TestCase):
                 (row,) = context["classes"]
                 self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
 
+    def test_methods_that_return_numbers(self):
+        """They stay as they are, and those of the same name that return objects are seen."""
+        said, head, contexts = self.run_with("remote=corners.Overloads#fetch", "corners.Overloads", "40")
+        self.assertEqual((said, head["failures"]), ("sum 240.0\n", 0))
+        self.assertEqual([context["responses"] for context in contexts], [40, 40])
 
     def test_reads_that_are_no_bytecode(self):
         """Nothing that is read so is said to be unused."""
@@ -558,25 +563,40 @@ class OtherClasses(unittest.TestCase):
 class Views(unittest.TestCase):
     """Collections that are made of others are looked into where no method of the program is called, be it for sizes."""
 
-    def check(self, backend):
+    def run_with(self, java, backend, program):
+        """What it says, its report, and of which classes there were how many objects."""
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
-            methods = ",".join(f"corners.Views#{method}" for method in ("fetch", "fetchOwn", "fetchHolder"))
-            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={report},samples=1000000,arms-per-second=1000000,"
-                                  f"backend={backend},remote={methods}", "-cp", CLASSES, "corners.Views", "20"],
+            methods = ",".join(f"{program}#{method}" for method in ("fetch", "fetchOwn", "fetchHolder"))
+            ran = subprocess.run([java, f"-javaagent:{AGENT}=report={report},samples=1000000,arms-per-second=1000000,"
+                                  f"backend={backend},remote={methods}", "-cp", CLASSES, program, "20"],
                                  check=True, capture_output=True, text=True, timeout=60)
+            # The only warning of its kind that a JVM gives, it gives of the program.
+            self.assertNotIn("illegal reflective access", ran.stderr)
             head, contexts = read_report(report)
-            self.assertEqual((ran.stdout, head["failures"]), ("calls 0, views 20\n", 0))
-            objects = sorted((row["class"], row["objects"]) for context in contexts for row in context["classes"])
-            self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 14),
-                                       ("corners.Views$Item", 20 * 20 * 2)])
+            self.assertEqual(head["failures"], 0)
+            return ran.stdout, sorted(
+                (row["class"], row["objects"]) for context in contexts for row in context["classes"])
+
+    def check(self, java, backend):
+        said, objects = self.run_with(java, backend, "corners.Views")
+        self.assertEqual(said, "calls 0, views 24\n")
+        self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 16),
+                                   ("corners.Views$Item", 20 * 24 * 2)])
 
     def test_mask(self):
-        self.check("mask")
+        for java in corners.javas():
+            with self.subTest(java=java):
+                self.check(java, "mask")
 
     @unittest.skipUnless(corners.has_registers(), "debug registers cannot be had here")
     def test_watchpoints(self):
-        self.check("watchpoints")
+        self.check("java", "watchpoints")
+
+    def test_what_others_have_locked(self):
+        """Nobody waits for who has such a lock: that one may wait for a lock that the thread of the program has."""
+        self.assertEqual(self.run_with("java", "mask", "corners.Locks"),
+                         ("received 10\n", [("corners.Locks$Holder", 20 * 10)]))
 
 
 class BehindAnotherAgent(unittest.TestCase):

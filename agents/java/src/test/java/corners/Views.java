@@ -7,20 +7,24 @@ package corners;
 
 import java.util.AbstractList;
 import java.util.AbstractMap;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.Vector;
 import java.util.concurrent.ConcurrentHashMap;
 
 public final class Views {
@@ -61,6 +65,29 @@ public final class Views {
     static final class Maps extends AbstractMap<String, Item> {
         @Override
         public Set<Entry<String, Item>> entrySet() {
+            throw called();
+        }
+    }
+
+    static final class Sorted extends TreeSet<Item> {
+        @Override
+        public Iterator<Item> iterator() {
+            throw called();
+        }
+    }
+
+    /** A set that is made of it has the keys that it tells. */
+    static final class SortedMaps extends TreeMap<Item, Boolean> {
+        @Override
+        public NavigableSet<Item> navigableKeySet() {
+            return new Sorted();
+        }
+    }
+
+    /** Is asked for its elements by what is the reverse of it, since Java 21. */
+    static final class Deques extends ArrayDeque<Item> {
+        @Override
+        public Iterator<Item> descendingIterator() {
             throw called();
         }
     }
@@ -152,25 +179,39 @@ public final class Views {
         return items;
     }
 
+    /** As it is before Java 21. */
+    private static Object reversed(Object many, Class<?> type) {
+        try {
+            return type.getMethod("reversed").invoke(many);
+        } catch (ReflectiveOperationException cause) {
+            return many;
+        }
+    }
+
     public static void main(String[] arguments) {
         List<Object> own = List.of(new Lists(), new Maps(), new Numbers(), Collections.unmodifiableList(new Lists()),
                 Collections.unmodifiableCollection(new Lists()), Collections.synchronizedList(new Lists()),
                 Collections.checkedList(new Lists(), Item.class), new Lists().subList(0, 2), new Maps().keySet(),
                 Collections.unmodifiableList(Collections.synchronizedList(new Lists())), new Maps().values(),
                 Collections.unmodifiableMap(new Maps()), Collections.synchronizedMap(new Maps()),
-                Collections.checkedMap(new Maps(), String.class, Item.class));
+                Collections.checkedMap(new Maps(), String.class, Item.class),
+                Collections.newSetFromMap(new SortedMaps()), reversed(new Deques(), Deque.class));
         TreeMap<Item, Item> sorted = new TreeMap<>();
         added(new ArrayList<Item>()).forEach(item -> sorted.put(item, item));
         List<Object> views = List.of(new ArrayList<>(added(new ArrayList<>())), List.of(new Item(1), new Item(2)),
                 Collections.unmodifiableList(added(new ArrayList<>())),
-                Collections.unmodifiableCollection(Collections.synchronizedList(added(new LinkedList<>()))),
+                Collections.unmodifiableCollection(Collections.unmodifiableList(added(new LinkedList<>()))),
                 Collections.checkedList(added(new ArrayList<>()), Item.class), added(new LinkedList<>()).subList(0, 2),
-                added(new Vector<>()).subList(0, 2), added(new ArrayList<>()).subList(0, 2), added(new HashSet<>()),
-                List.of(new Item(0), new Item(1), new Item(2)).subList(1, 3), put(new HashMap<>()).values(),
+                Collections.asLifoQueue(added(new ArrayDeque<>())), added(new ArrayList<>()).subList(0, 2),
+                added(new HashSet<>()), List.of(new Item(0), new Item(1), new Item(2)).subList(1, 3),
+                put(new HashMap<>()).values(),
                 added(new TreeSet<>()), Collections.unmodifiableSortedSet(added(new TreeSet<>())),
                 added(Collections.newSetFromMap(new IdentityHashMap<>())), put(new ConcurrentHashMap<>()).values(),
                 put(new TreeMap<>()).values(), Map.of("a", new Item(1), "b", new Item(2)).values(), sorted.keySet(),
-                Collections.unmodifiableMap(put(new HashMap<>())), Collections.synchronizedMap(put(new TreeMap<>())));
+                Collections.unmodifiableMap(put(new HashMap<>())), reversed(added(new ArrayList<>()), List.class),
+                reversed(added(new ArrayDeque<>()), Deque.class), reversed(added(new LinkedList<>()), LinkedList.class),
+                reversed(added(new LinkedHashSet<>()), LinkedHashSet.class),
+                reversed(put(new LinkedHashMap<>()), LinkedHashMap.class));
         Object part = sorted.headMap(new Item(5));
         isOpen = false;
         calls = 0;

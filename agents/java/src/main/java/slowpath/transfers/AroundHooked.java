@@ -42,6 +42,8 @@ final class AroundHooked extends AroundMethod {
         private final List<Call> begin = new ArrayList<>();
         private Call returning;
         private Call throwing;
+        private String counter;
+        private boolean isRaised;
 
         /** After those that were given before. */
         Calls begin(String hook, Value... arguments) {
@@ -55,9 +57,16 @@ final class AroundHooked extends AroundMethod {
             return this;
         }
 
-        Calls throwing(String hook) {
-            throwing = new Call(hook);
+        /** A counter of the thread's state that the hook of the begin raises has its value again when the method ends. */
+        Calls restoring(String name) {
+            counter = name;
             return this;
+        }
+
+        /** A counter of the thread's state tells while the method runs that it does, for the hook of its end no longer. */
+        Calls counting(String name) {
+            isRaised = true;
+            return restoring(name);
         }
 
         /** However the method ends. */
@@ -130,11 +139,20 @@ final class AroundHooked extends AroundMethod {
 
     @Override
     void begin() {
+        if (calls.counter != null) {
+            keep(calls.counter);
+        }
         calls.begin.forEach(this::emit);
+        if (calls.isRaised) {
+            raise();
+        }
     }
 
     @Override
     void returning() {
+        if (calls.counter != null) {
+            restore();
+        }
         if (calls.returning != null && calls.returning.wantsResult()) {
             dup();
         }
@@ -143,6 +161,9 @@ final class AroundHooked extends AroundMethod {
 
     @Override
     void throwing() {
+        if (calls.counter != null) {
+            restore();
+        }
         emit(calls.throwing);
     }
 

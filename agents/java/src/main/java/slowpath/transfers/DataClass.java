@@ -220,6 +220,7 @@ final class DataClass {
     Object[] values(Object object) {
         Object[] values = new Object[fields.size()];
         ThreadState thread = ThreadState.current();
+        int uncounted = thread.uncounted;
         thread.beginUncounted();
         try {
             for (int field = 0; field < values.length; field++) {
@@ -228,6 +229,7 @@ final class DataClass {
         } catch (IllegalAccessException cause) {
             throw new IllegalStateException(cause);
         } finally {
+            thread.uncounted = uncounted;
             thread.endUncounted();
         }
         return values;

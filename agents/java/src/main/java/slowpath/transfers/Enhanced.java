@@ -19,6 +19,6 @@ final class Enhanced {
     /** The method says when it begins and ends. */
     static MethodVisitor visitor(int access, String owner, String method, String type, MethodVisitor next) {
         return new AroundHooked(access, owner, method, type,
-                new AroundHooked.Calls().begin("beginOwnReads").end("endOwnReads"), next);
+                new AroundHooked.Calls().restoring("uncounted").begin("beginOwnReads").end("endOwnReads"), next);
     }
 }

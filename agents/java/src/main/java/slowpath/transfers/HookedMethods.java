@@ -82,7 +82,7 @@ final class HookedMethods {
                 new Parser(access, method, type, "java.net.http, Gson", next));
         for (String servlet : List.of("jakarta/servlet/http/HttpServlet", "javax/servlet/http/HttpServlet")) {
             add(servlet, (method, type) -> method.equals("service") && type.contains("/ServletRequest;"),
-                    around(calls().begin("beginRequest", argument(0)).end("endRequest")));
+                    around(calls().restoring("requests").begin("beginRequest", argument(0)).end("endRequest")));
         }
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');
@@ -94,8 +94,10 @@ final class HookedMethods {
 
     /** Hooks, too, what the field mask needs: reads without bytecode, and where somebody might find what it adds. */
     void addReads() {
-        add("java/lang/reflect/Field", named("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong",
-                "getFloat", "getDouble"), around(calls().begin("readByReflection", self(), argument(0))));
+        Set<String> gets = Set.of("get", "getBoolean", "getByte", "getChar", "getShort", "getInt", "getLong", "getFloat",
+                "getDouble");
+        add("java/lang/reflect/Field", (method, type) -> gets.contains(method),
+                around(calls().begin("readByReflection", self(), argument(0))));
         for (String updated : List.of("Integer", "Long", "Reference")) {
             add("java/util/concurrent/atomic/Atomic" + updated + "FieldUpdater", named("newUpdater"),
                     around(calls().begin("variableHandle", argument(0))));
@@ -145,7 +147,7 @@ final class HookedMethods {
     }
 
     private void databases() {
-        Change load = around(calls().begin("load").end("endLoad"));
+        Change load = around(calls().restoring("loading").begin("load").end("endLoad"));
         add("org/hibernate/internal/SessionImpl", (method, type) -> HIBERNATE_LOADS.contains(method), load);
         for (String access : List.of("MultiIdentifierLoadAccessImpl", "SessionImpl$MultiIdentifierLoadAccessImpl")) {
             add("org/hibernate/internal/" + access, named("multiLoad"), load);
@@ -159,19 +161,19 @@ final class HookedMethods {
                 method.equals("onPostLoad") && type.startsWith("(L" + event + ";)"), around(calls().begin("loaded",
                         of(argument(0), event, "getEntity", "java/lang/Object"),
                         of(argument(0), event, "getPersister", "org/hibernate/persister/entity/EntityPersister"))));
-        Change ownReads = around(calls().begin("beginOwnReads").end("endOwnReads"));
+        Change ownReads = around(calls().restoring("uncounted").begin("beginOwnReads").end("endOwnReads"));
         for (String getter : List.of("GetterFieldImpl", "GetterMethodImpl")) {
             add("org/hibernate/property/access/spi/" + getter, named("get", "getForInsert"), ownReads);
         }
         add("org/hibernate/bytecode/spi/ReflectionOptimizer$AccessOptimizer", named("getPropertyValues"), ownReads);
-        Change validation = around(calls().begin("beginValidation").end("endValidation"));
+        Change validation = around(calls().counting("validating"));
         for (String place : List.of("org/hibernate/cfg/", "org/hibernate/boot/")) {
             add(place + "beanvalidation/BeanValidationEventListener", (method, type) -> method.equals("validate"),
                     validation);
         }
         // Its fields alone: what methods of the entity and the program's own validators read, the program reads.
         add("org/hibernate/validator/internal/properties/javabean/JavaBeanField$FieldAccessor", named("getValueFrom"),
-                around(calls().begin("beginValidatorReads").end("endValidatorReads")));
+                around(calls().restoring("uncounted").begin("beginValidatorReads").end("endValidatorReads")));
         String mongo = "com/mongodb/client/internal/";
         Value namespace = own("getNamespace", "com/mongodb/MongoNamespace");
         for (String command : List.of("find", "aggregate", "distinct", "mapReduce", "watch")) {
@@ -214,7 +216,7 @@ final class HookedMethods {
                     around(calls().begin("deliver", argument(0), self())));
         }
         add("com/google/protobuf/AbstractMessage", named("toString"),
-                around(calls().begin("beginPrint").end("endPrint")));
+                around(calls().restoring("printing").begin("beginPrint").end("endPrint")));
     }
 
     private static Calls calls() {
@@ -223,17 +225,21 @@ final class HookedMethods {
 
     /** Of a method that returns what a remote service answered. */
     private static Calls client(String by) {
-        return calls().returning("received", text(by)).throwing("failed");
+        return calls().counting("receiving").returning("received", text(by));
     }
 
     private static Change around(Calls calls) {
         return (access, owner, method, type, next) -> new AroundHooked(access, owner, method, type, calls, next);
     }
 
-    /** Methods of these names that return something. */
+    /** Methods of these names that return an object: a hook that is given a number for one makes no class that loads. */
     private static BiPredicate<String, String> named(String... names) {
         Set<String> all = Set.of(names);
-        return (method, type) -> all.contains(method) && !type.endsWith(")V");
+        return (method, type) -> all.contains(method) && returnsObject(type);
+    }
+
+    private static boolean returnsObject(String type) {
+        return Type.getReturnType(type).getSort() >= Type.ARRAY;
     }
 
     private void add(String owner, BiPredicate<String, String> method, Change change, String... uses) {
@@ -242,7 +248,7 @@ final class HookedMethods {
 
     private static boolean readsText(String method, String type) {
         return (method.equals("readValue") || method.equals("fromJson"))
-                && TEXTS.contains(Type.getArgumentTypes(type)[0].getClassName()) && !type.endsWith(")V");
+                && TEXTS.contains(Type.getArgumentTypes(type)[0].getClassName()) && returnsObject(type);
     }
 
     /** @param name with slashes between packages */
@@ -304,7 +310,7 @@ final class HookedMethods {
         file.accept(new ClassVisitor(Opcodes.ASM9) {
             @Override
             public MethodVisitor visitMethod(int access, String method, String type, String sign, String[] thrown) {
-                return type.endsWith(")V") ? null : new MethodVisitor(Opcodes.ASM9) {
+                return !returnsObject(type) ? null : new MethodVisitor(Opcodes.ASM9) {
                     @Override
                     public AnnotationVisitor visitAnnotation(String annotation, boolean visible) {
                         if (!annotation.equals(REMOTE_OBJECT)) {
@@ -336,14 +342,17 @@ final class HookedMethods {
 
         @Override
         void begin() {
+            keep("receiving");
             call(HOOKS, "parse", "()V");
             text = newLocal(Type.getType(Object.class));
             loadArg(0);
             storeLocal(text);
+            raise();
         }
 
         @Override
         void returning() {
+            restore();
             dup();
             loadLocal(text);
             swap();
@@ -353,7 +362,7 @@ final class HookedMethods {
 
         @Override
         void throwing() {
-            call(HOOKS, "failed", "()V");
+            restore();
         }
     }
 

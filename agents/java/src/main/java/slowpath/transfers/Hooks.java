@@ -42,6 +42,11 @@ public final class Hooks {
         }
     }
 
+    /** What a hooked method restores a counter of when it ends. */
+    public static ThreadState thread() {
+        return ThreadState.current();
+    }
+
     // Reads of fields.
 
     /** A method of the class itself reads a field. */
@@ -114,7 +119,9 @@ public final class Hooks {
 
     public static void printed(boolean begun) {
         if (begun) {
-            ThreadState.current().printed();
+            ThreadState thread = ThreadState.current();
+            thread.printing = Math.max(0, thread.printing - 1);
+            thread.printed();
         }
     }
 
@@ -155,15 +162,6 @@ public final class Hooks {
 
     public static void endOwnReads() {
         ThreadState.current().endUncounted();
-    }
-
-    /** Begin of what Hibernate has validated of an entity that it is about to write. */
-    public static void beginValidation() {
-        ThreadState.current().validating++;
-    }
-
-    public static void endValidation() {
-        ThreadState.current().validating--;
     }
 
     /** Begin of what the validator reads: where Hibernate has it done, that is no use either. */
@@ -235,12 +233,16 @@ public final class Hooks {
         ThreadState thread = ThreadState.current();
         if (thread.receiving == 0) {
             thread.endpoint = null;
-            thread.isShown = false;
             if (endpoint != null && transfers.isCounting()) {
-                attempt(() -> thread.endpoint = endpoint.get());
+                thread.receiving = 1; // What is called for it is part of the call.
+                try {
+                    attempt(() -> thread.endpoint = endpoint.get());
+                } finally {
+                    thread.receiving = 0;
+                }
             }
+            thread.isShown = false;
         }
-        thread.receiving++; // At last: a stack that overflows before has the method fail that has not begun.
     }
 
     /** The call that has begun gives what arrives to this code first, or null: what that reads cannot be seen. */
@@ -283,7 +285,7 @@ public final class Hooks {
     /** End of such a method, with what it returns. */
     public static void received(Object result, String by) {
         ThreadState thread = ThreadState.current();
-        if (--thread.receiving == 0 && result != null) {
+        if (thread.receiving == 0 && result != null) {
             try {
                 transfers.received(
                         result, thread.endpoint == null ? Endpoint.UNKNOWN : thread.endpoint, by, !thread.isShown);
@@ -296,7 +298,7 @@ public final class Hooks {
     /** Begin of a method that makes objects of a text. */
     public static void parse() {
         ThreadState thread = ThreadState.current();
-        if (thread.receiving++ == 0) {
+        if (thread.receiving == 0) {
             thread.isShown = false;
         }
     }
@@ -304,7 +306,7 @@ public final class Hooks {
     /** End of such a method: the objects are remote if the text is a body that came over the network. */
     public static void parsed(Object text, Object result, String by) {
         ThreadState thread = ThreadState.current();
-        if (--thread.receiving == 0 && result != null) {
+        if (thread.receiving == 0 && result != null) {
             try {
                 Endpoint endpoint = ENDPOINTS.of(text);
                 if (endpoint != null) {
@@ -314,11 +316,6 @@ public final class Hooks {
                 overflows++;
             }
         }
-    }
-
-    /** A method of any of these kinds ended with an exception. */
-    public static void failed() {
-        ThreadState.current().receiving--;
     }
 
     // Remote objects: what is known of a library's objects until something arrives through them.

@@ -16,20 +16,23 @@ import java.util.Set;
 final class Opaque {
     /** So many views, one of the other, are looked through. */
     private static final int DEEPEST = 16;
-    /** What is called of collections and maps here, and what that calls. */
-    private static final Set<String> READS =
-            Set.of("iterator", "listIterator", "size", "get", "values", "entrySet", "keySet", "isEmpty");
+    /** What is called of collections and maps here, and what that calls (of Java 11 to 25). */
+    private static final Set<String> READS = Set.of("iterator", "listIterator", "descendingIterator", "size", "get",
+            "values", "entrySet", "keySet", "isEmpty", "navigableKeySet", "sequencedValues", "sequencedEntrySet",
+            "sequencedKeySet");
 
-    /** Classes that hold what is in them, and hand it out without asking it, or a comparator, for anything. */
+    /**
+     * Classes that hold what is in them, and hand it out without asking it, or a comparator, for anything. None that
+     * locks for it (as do Vector, Hashtable, blocking queues): who has that lock may wait for one that this thread has.
+     */
     private static final Set<String> HOLDERS = names(
-            "java.util.", "ArrayList", "ArrayList$SubList", "Arrays$ArrayList", "LinkedList", "Vector", "Stack", "ArrayDeque",
-            "PriorityQueue", "HashSet", "LinkedHashSet", "RegularEnumSet", "JumboEnumSet", "HashMap", "LinkedHashMap",
-            "TreeMap", "EnumMap", "IdentityHashMap", "WeakHashMap", "Hashtable", "Properties",
+            "java.util.", "ArrayList", "ArrayList$SubList", "Arrays$ArrayList", "LinkedList", "ArrayDeque", "PriorityQueue",
+            "HashSet", "LinkedHashSet", "RegularEnumSet", "JumboEnumSet", "HashMap", "LinkedHashMap", "TreeMap", "EnumMap",
+            "IdentityHashMap", "WeakHashMap",
             "HashMap$KeySet", "HashMap$Values", "HashMap$EntrySet",
             "LinkedHashMap$LinkedKeySet", "LinkedHashMap$LinkedValues", "LinkedHashMap$LinkedEntrySet",
             "EnumMap$KeySet", "EnumMap$Values", "EnumMap$EntrySet",
             "IdentityHashMap$KeySet", "IdentityHashMap$Values", "IdentityHashMap$EntrySet",
-            "Hashtable$KeySet", "Hashtable$ValueCollection", "Hashtable$EntrySet",
             "Collections$EmptyList", "Collections$EmptySet", "Collections$EmptyMap", "Collections$SingletonList",
             "Collections$SingletonSet", "Collections$SingletonMap", "Collections$CopiesList",
             // Not all of these: some (since 25) compute what they have when they are asked for it.
@@ -41,26 +44,27 @@ final class Opaque {
             "regex.Pattern", "concurrent.atomic.AtomicReference",
             "concurrent.ConcurrentHashMap", "concurrent.ConcurrentSkipListMap", "concurrent.ConcurrentLinkedQueue",
             "concurrent.ConcurrentLinkedDeque", "concurrent.CopyOnWriteArrayList", "concurrent.CopyOnWriteArraySet",
-            "concurrent.CopyOnWriteArrayList$COWSubList", "concurrent.ArrayBlockingQueue",
-            "concurrent.LinkedBlockingQueue", "concurrent.LinkedBlockingDeque", "concurrent.PriorityBlockingQueue",
             "concurrent.LinkedTransferQueue");
 
-    /** Classes, also those that extend them, that hand on what they are asked, and the field that refers to whom. */
+    /**
+     * Classes, also those that extend them, that hand on what they are asked, and the field that refers to whom. Nor do
+     * these lock.
+     */
     private static final Map<String, String> VIEWS = new HashMap<>();
 
     static {
-        view("c", "Collections$UnmodifiableCollection", "Collections$SynchronizedCollection",
-                "Collections$CheckedCollection");
-        view("m", "Collections$UnmodifiableMap", "Collections$SynchronizedMap", "Collections$CheckedMap",
-                "Collections$SetFromMap", "TreeSet", "TreeMap$KeySet", "concurrent.ConcurrentSkipListSet",
-                "concurrent.ConcurrentSkipListMap$KeySet", "concurrent.ConcurrentSkipListMap$Values",
-                "concurrent.ConcurrentSkipListMap$EntrySet");
+        view("c", "Collections$UnmodifiableCollection", "Collections$CheckedCollection");
+        view("m", "Collections$UnmodifiableMap", "Collections$CheckedMap", "Collections$SetFromMap", "TreeSet",
+                "TreeMap$KeySet", "concurrent.ConcurrentSkipListSet", "concurrent.ConcurrentSkipListMap$KeySet",
+                "concurrent.ConcurrentSkipListMap$Values", "concurrent.ConcurrentSkipListMap$EntrySet");
+        view("q", "Collections$AsLIFOQueue");
         view("s", "Collections$CheckedMap$CheckedEntrySet");
         view("root", "AbstractList$SubList", "ImmutableCollections$SubList");
         view("map", "concurrent.ConcurrentHashMap$CollectionView");
-        view("base", "ReverseOrderListView");
+        view("base", "ReverseOrderListView", "ReverseOrderDequeView", "LinkedHashMap$ReversedLinkedHashMapView");
+        view("list", "LinkedList$ReverseOrderLinkedListView");
         view("this$0", "AbstractMap$1", "AbstractMap$2", "TreeMap$Values", "TreeMap$EntrySet", "WeakHashMap$KeySet",
-                "WeakHashMap$Values", "WeakHashMap$EntrySet");
+                "WeakHashMap$Values", "WeakHashMap$EntrySet", "LinkedHashSet$1ReverseLinkedHashSetView");
     }
 
     private static final Opaque YES = new Opaque(null);

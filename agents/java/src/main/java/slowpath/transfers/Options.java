@@ -86,11 +86,7 @@ final class Options {
             int equals = part.indexOf('=');
             if (equals > 0) {
                 last = part.substring(0, equals).trim();
-                String before = given.put(last, part.substring(equals + 1).trim());
-                if (before != null && !LISTS.contains(last)) {
-                    throw new IllegalArgumentException("'" + last + "' is given twice (hint: one of them)");
-                }
-                given.computeIfPresent(last, (key, value) -> before == null ? value : before + "," + value);
+                give(given, last, part.substring(equals + 1).trim());
             } else if (last != null && !part.isBlank()) {
                 given.merge(last, part.trim(), (before, more) -> before + "," + more);
             } else if (!part.isBlank()) {
@@ -99,6 +95,14 @@ final class Options {
         }
         String file = given.get("config");
         return new Options(given, file == null ? null : Path.of(file));
+    }
+
+    private static void give(Map<String, String> given, String key, String value) {
+        String before = given.get(key);
+        if (before != null && !LISTS.contains(key)) {
+            throw new IllegalArgumentException("'" + key + "' is given twice (hint: one of them)");
+        }
+        given.put(key, before == null ? value : before + "," + value);
     }
 
     /** Takes over what may change while the application runs if the file has changed since it was last read. */
@@ -137,14 +141,20 @@ final class Options {
     private Map<String, String> withFile() {
         Map<String, String> all = new TreeMap<>();
         if (file != null) {
-            Properties properties = new Properties();
+            // By itself it would keep the last of several.
+            Properties properties = new Properties() {
+                @Override
+                public synchronized Object put(Object key, Object value) {
+                    give(all, key.toString(), value.toString().trim());
+                    return null;
+                }
+            };
             try (Reader reader = Files.newBufferedReader(file)) {
                 fileRead = Files.getLastModifiedTime(file);
                 properties.load(reader);
             } catch (IOException cause) {
                 throw new IllegalArgumentException("cannot read " + file + ": " + cause, cause);
             }
-            properties.forEach((key, value) -> all.put(key.toString(), value.toString().trim()));
         }
         all.putAll(given);
         for (String key : all.keySet()) {

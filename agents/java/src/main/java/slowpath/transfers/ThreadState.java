@@ -1,6 +1,9 @@
 /*
  * What a thread is in the middle of: a call of a remote service, reading its answer, serving a request, making
- * text of an object. Set by hooks at the beginning and end of methods, however these end.
+ * text of an object. The counters are raised when hooked methods begin, and each of these restores its own when it ends,
+ * however it does, by itself (AroundMethod#restore): so they are right again where a stack overflows in a hook. Public
+ * for that. Only of toString and the like, which are called often, it is done in a hook, and what that leaves is mended
+ * when a request begins.
  */
 package slowpath.transfers;
 
@@ -9,27 +12,27 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-final class ThreadState {
+public final class ThreadState {
     private static final ThreadLocal<ThreadState> OF_THREAD = ThreadLocal.withInitial(ThreadState::new);
 
     /** How many hooked methods that return remote objects are under way; the outermost one's result counts. */
-    int receiving;
+    public int receiving;
     /** Where the outermost of them gets its answer from; null: not known. */
     Endpoint endpoint;
     /** Whether code of the program sees what arrives before the outermost of them returns it. */
     boolean isShown;
-    /** How many entities Hibernate has validated now, one within the other. */
-    int validating;
+    /** How many of these are under way: validations by Hibernate, and what the methods below begin. */
+    public int validating;
+    public int printing;
+    public int uncounted;
+    public int loading;
+    public int requests;
 
-    private int printing;
-    private int uncounted;
     private int marked;
-    /** Where the watchpoints remember these. */
-    private int printingPlace;
-    private int markedPlace;
-    private int loading;
+    /** Where the watchpoints remember what is printed and marked; -1: nowhere. */
+    private int printingPlace = -1;
+    private int markedPlace = -1;
     private Map<Endpoint, List<Object>> loaded;
-    private int requests;
     private Object request;
     private List<Lifetimes.Sample> ofRequest;
 
@@ -47,26 +50,34 @@ final class ThreadState {
     }
 
     void print() {
-        if (printing++ == 0) {
+        if (printing == 0) {
+            endLeft();
             printingPlace = Watchpoints.beginReads(Watchpoints.PRINTS);
+        }
+        printing++;
+    }
+
+    /** When the counter is restored. */
+    void printed() {
+        if (printing == 0) {
+            endPrinting();
         }
     }
 
-    void printed() {
-        if (--printing == 0) {
-            Watchpoints.endReads(printingPlace);
-        }
+    private void endPrinting() {
+        Watchpoints.endReads(printingPlace);
+        printingPlace = -1;
     }
 
     /** Reads on this thread are no use: the agent's own, and those of libraries for their own sake. */
     void beginUncounted() {
-        uncounted++;
         mark();
+        uncounted++;
     }
 
+    /** When the counter is restored. */
     void endUncounted() {
         unmark();
-        uncounted--;
     }
 
     /**
@@ -74,28 +85,46 @@ final class ThreadState {
      * system's: there it says so for the watchpoints only of the reads themselves ({@link DataClass#values}).
      */
     void beginWork() {
-        uncounted++;
+        endLeft();
         if (!isVirtual()) {
             mark();
         }
+        uncounted++; // At last: what fails before has not begun.
     }
 
+    /** When the counter is restored. */
     void endWork() {
         if (!isVirtual()) {
             unmark();
         }
-        uncounted--;
     }
 
     private void mark() {
-        if (marked++ == 0) {
+        if (marked == 0) {
             markedPlace = Watchpoints.beginReads(Watchpoints.OWN);
         }
+        marked++;
     }
 
     private void unmark() {
-        if (--marked == 0) {
-            Watchpoints.endReads(markedPlace);
+        if (marked > 0 && --marked == 0) {
+            endMarked();
+        }
+    }
+
+    private void endMarked() {
+        Watchpoints.endReads(markedPlace);
+        markedPlace = -1;
+    }
+
+    /** Where a stack overflowed when the watchpoints should be told of an end: before anything else is watched. */
+    private void endLeft() {
+        if (printing == 0 && printingPlace >= 0) {
+            endPrinting();
+        }
+        if (uncounted == 0 && marked > 0) {
+            marked = 0;
+            endMarked();
         }
     }
 
@@ -104,6 +133,9 @@ final class ThreadState {
     }
 
     void beginLoading() {
+        if (loading == 0) {
+            loaded = null;
+        }
         loading++;
     }
 
@@ -117,9 +149,9 @@ final class ThreadState {
         return true;
     }
 
-    /** What was loaded since loading began; null: nothing, or it does not end yet. */
+    /** What was loaded since loading began, when the counter is restored; null: nothing, or it does not end yet. */
     Map<Endpoint, List<Object>> endLoading() {
-        if (--loading > 0) {
+        if (loading > 0) {
             return null;
         }
         Map<Endpoint, List<Object>> entities = loaded;
@@ -128,15 +160,18 @@ final class ThreadState {
     }
 
     void beginRequest(Object begun) {
-        if (requests++ == 0) {
-            request = begun;
+        if (requests == 0) {
             ofRequest = new ArrayList<>();
+            request = begun;
+            printing = 0;
+            endLeft();
         }
+        requests++;
     }
 
-    /** What was watched since the request began that ends here; null: it does not end yet. */
+    /** What was watched since the request began that ends here, when the counter is restored; null: it does not end yet. */
     List<Lifetimes.Sample> endRequest() {
-        if (--requests > 0) {
+        if (requests > 0) {
             return null;
         }
         List<Lifetimes.Sample> samples = ofRequest;

@@ -86,6 +86,7 @@ final class Transfers {
             return;
         }
         ThreadState thread = ThreadState.current();
+        int uncounted = thread.uncounted;
         thread.beginWork();
         try {
             Context context = contextOf(new Context.Key(caller.path, endpoint, by));
@@ -109,6 +110,7 @@ final class Transfers {
         } catch (Throwable cause) {
             failures.increment();
         } finally {
+            thread.uncounted = uncounted; // Here, as a call may find no room on the stack.
             thread.endWork();
         }
     }

@@ -53,11 +53,12 @@ public final class Failing {
         };
         Hooks.transfers = new Transfers(Options.parse(""), null, null, null);
         Hooks.call(failing, failing, null);
+        ThreadState.current().receiving = 1;
         Hooks.calling("GET", failing, Map.of());
         Hooks.callingByTemplate(HttpRequest.newBuilder());
+        ThreadState.current().receiving = 0;
         Hooks.received(failing, "nobody");
         Hooks.callCommand(failing, "find");
-        Hooks.failed();
         Hooks.body("body", "GET", failing);
         Hooks.request(failing, "GET", failing, Map.of());
         Hooks.command(failing, failing, "find");
@@ -69,7 +70,14 @@ public final class Failing {
             }
         };
         Hooks.callCommand(sneaky, "find");
-        Hooks.failed();
+        Object asked = new Object() {
+            @Override
+            public String toString() {
+                System.out.println(ThreadState.current().receiving);
+                return "http://stations/1";
+            }
+        };
+        Hooks.call("GET", asked, null);
         Options options = Options.parse("packages=slowpath.transfers");
         Transfers looking = new Transfers(options, new Unchecked(), null, new CallPaths(options, false));
         looking.received(new Object(), Endpoint.UNKNOWN, "nobody", true);
