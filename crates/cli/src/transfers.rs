@@ -63,7 +63,7 @@ fn text(report: &Report) -> String {
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     text += &left_out(&report.left_out);
     if report.rows == 0 {
-        text += why_none(report);
+        text += why_none(&report.left_out);
     }
     text += &(report.services.as_ref()).map_or_else(String::new, on_services);
     for row in &report.transfers {
@@ -117,15 +117,24 @@ fn left_out(left_out: &LeftOut) -> String {
 }
 
 /// What to do where nothing can be told; nothing where what was left out says why.
-fn why_none(report: &Report) -> &'static str {
-    if report.left_out.responses_without_objects > 0 {
-        "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many responses \
-         are looked into (`rate`, `arms-per-second`)\n"
-    } else if report.left_out.failures == 0 && report.left_out.responses_without_context == 0 {
-        "  hint: no objects came through any of the libraries where the agent for Java looks (its README lists them); its \
-         option `remote` names methods of the program's own that receive\n"
-    } else {
-        ""
+fn why_none(left_out: &LeftOut) -> &'static str {
+    let explained = [
+        left_out.failures,
+        left_out.responses_without_context,
+        left_out.reads_unseen,
+        left_out.too_many,
+        left_out.registers_busy,
+    ];
+    match left_out.responses_without_objects {
+        _ if explained.iter().any(|count| *count > 0) => "",
+        0 => {
+            "  hint: no objects came through any of the libraries where the agent for Java looks (its README lists them); its \
+             option `remote` names methods of the program's own that receive\n"
+        }
+        _ => {
+            "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many \
+             responses are looked into (`rate`, `arms-per-second`)\n"
+        }
     }
 }
 

@@ -172,7 +172,8 @@ impl TimeRange {
         self.begin <= at && at < self.end
     }
 
-    /// Whether any of it lies in `window`. One of no length does at the window's begin, and not at its end.
+    /// Whether any of it lies in `window`, which is not empty. One of no length does at the window's begin, and not at its
+    /// end.
     pub fn touches(self, window: Self) -> bool {
         let is_before = self.begin < window.begin && self.end <= window.begin;
         self.begin < window.end && !is_before
@@ -213,6 +214,8 @@ mod tests {
             (5, 9, (false, false)),
             (5, 10, (false, false)),
             (5, 11, (true, false)),
+            (5, 20, (true, false)),
+            (5, 25, (true, false)),
             (10, 20, (true, true)),
             (10, 21, (true, false)),
             (19, 20, (true, true)),
