@@ -27,7 +27,9 @@
 #define ESTABLISHED 1
 #define SECOND_NS UINT64_C(1000000000)
 #define WAITED_NS SECOND_NS
-#define TELL_AGAIN_NS (10 * SECOND_NS)
+/* Since a session has come; from one time to the next it is four times as long, up to the longest. */
+#define TELL_AGAIN_NS (SECOND_NS / 20)
+#define TELL_AGAIN_LONGEST_NS (10 * SECOND_NS)
 
 struct batch {
     uint64_t client_id;
@@ -68,7 +70,7 @@ static struct name names[MOST_NAMES];
 static int names_used;
 /* Names and addresses are told once for each value; batches of an earlier recording are void. */
 static uint32_t telling = 1, recording = 1;
-static uint64_t told_at, looked_at;
+static uint64_t told_at, tell_after, looked_at;
 static int was_on;
 /* What the main thread has to tell. */
 static struct told_batches kept;
@@ -579,9 +581,16 @@ void batch_look(int on, int batches_wanted)
         return;
     }
     uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (sessions_have_changed() || !was_on || now - told_at > TELL_AGAIN_NS) {
+    /* What is told at once may be told to nobody: LTTng calls tracepoints before the session takes any event, and
+     * between the two the process asks the session daemon. */
+    if (sessions_have_changed() || !was_on)
+        tell_after = 0;
+    if (now - told_at >= tell_after) {
         told_at = now;
         telling++;
+        tell_after = tell_after ? 4 * tell_after : TELL_AGAIN_NS;
+        if (tell_after > TELL_AGAIN_LONGEST_NS)
+            tell_after = TELL_AGAIN_LONGEST_NS;
     }
     /* In the first milliseconds after the start there are no batches yet. */
     batches_wanted = batches_wanted && calibrated;

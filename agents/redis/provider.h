@@ -72,7 +72,8 @@ LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, batches,
         SLOWPATH_REDIS_OF_COMMANDS(uint32_t, duration)))
 
 /* What a number in `batches` means, for the life of the process. Told before its first use in a recording
- * and again about every ten seconds while it is used. */
+ * and, while it is used, again: soon, as LTTng calls tracepoints before the recording takes any event, then
+ * about every ten seconds. */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, command_name,
     LTTNG_UST_TP_ARGS(uint16_t, number, const char *, command),
     LTTNG_UST_TP_FIELDS(
@@ -214,7 +215,7 @@ SLOWPATH_REDIS_BUS_EVENT(broadcast_start)
 SLOWPATH_REDIS_BUS_EVENT(broadcast_end)
 
 /* Between which ends a link to another node is: told before the link's first cluster_send or
- * cluster_process_packet of a recording and, like client_address, again about every ten seconds. */
+ * cluster_process_packet of a recording and, like client_address, again. */
 LTTNG_UST_TRACEPOINT_EVENT(slowpath_redis, bus_address,
     LTTNG_UST_TP_ARGS(int32_t, fd, const char *, peer_address, uint16_t, peer_port,
                       const char *, own_address, uint16_t, own_port),
