@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use slowpath_model::{Nanoseconds, counted};
+use slowpath_model::{Nanoseconds, TimeRange, counted};
 use slowpath_requests::{AllHosts, Breakdown, Difference};
 use slowpath_session::RecordedRequests;
 use slowpath_views::OperationName;
 
+use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans};
@@ -52,6 +53,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
+    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let all = recorded.all();
@@ -85,6 +87,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let experiment = after.open()?;
         report = report.with_opened(&experiment);
         let later = after.range(&experiment)?;
+        note_silent_hosts(&experiment, later);
         let (recorded, found) = input::requests(&experiment, &run)?;
         let all = recorded.all();
         report = report.with(found);
@@ -120,8 +123,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     one_sided.sort_by_key(|row| Reverse(row.requests()));
     anyhow::ensure!(
         !operations.is_empty(),
-        "no operation has requests in both groups\n  {}hint: `slowpath requests` lists them",
-        request_tables::left_out(&left_out).replace('\n', "\n  ")
+        "no operation has requests in both groups\n  {}hint: `slowpath requests` lists them{}",
+        request_tables::left_out(&left_out).replace('\n', "\n  "),
+        match range == TimeRange::ALL {
+            true => "",
+            false => "; a larger window may have more",
+        }
     );
     let mut operations: Vec<(OperationName, Groups)> = operations.into_iter().collect();
     // By what the difference costs all slow requests together.
@@ -156,7 +163,7 @@ impl CompareArgs {
         &self,
         recorded: &'run RecordedRequests,
         all: &'run AllHosts<'run>,
-        range: slowpath_model::TimeRange,
+        range: TimeRange,
         operations: &mut Operations,
     ) -> BTreeMap<OperationName, Vec<Chosen<'run>>> {
         let mut found: BTreeMap<OperationName, Vec<Chosen<'run>>> = BTreeMap::new();

@@ -7,6 +7,7 @@ use slowpath_model::counted;
 use slowpath_requests::Request;
 use slowpath_views::{Found, diagnose};
 
+use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
 use crate::requests::{ChosenArgs, ensure_spans};
@@ -28,6 +29,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let report = Report::begin(&experiment);
     let window = args.input.range(&experiment)?;
+    note_silent_hosts(&experiment, window);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let hosts = &recorded.hosts;

@@ -20,6 +20,7 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, shown};
 use slowpath_requests::RequestId;
 
+use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
 use crate::output::print_json;
@@ -104,6 +105,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
+    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());

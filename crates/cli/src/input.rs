@@ -23,7 +23,7 @@ pub struct InputArgs {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Begin of the window: nanoseconds since the epoch, or an offset from the first event such as
-    /// +2.5s, +300ms, +10us.
+    /// +2.5s, +300ms, +10us. Each host by its own clock.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub begin: Option<TimePoint>,
     /// End of the window (not inside it any more), as --begin.
@@ -345,6 +345,11 @@ impl Report {
             true => NothingLeft(why).into(),
             false => anyhow::Error::msg(why),
         }
+    }
+
+    /// Whether something could not be read.
+    pub fn is_of_damaged_input(&self) -> bool {
+        self.damaged
     }
 
     /// The exit status: 0, or 1 where the input was damaged.

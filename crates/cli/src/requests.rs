@@ -19,6 +19,7 @@ use slowpath_requests::{
 use slowpath_session::{HostRequests, RecordedRequests};
 use slowpath_views::OperationName;
 
+use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::pattern::matches_any;
@@ -187,6 +188,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
+    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());

@@ -50,19 +50,20 @@ pub fn run(args: &TransfersArgs) -> anyhow::Result<InputReport> {
     let input = input.with(diagnostics);
     match args.json {
         true => print_json(&report)?,
-        false => print(&text(&report))?,
+        false => print(&text(&report, input.is_of_damaged_input()))?,
     }
     Ok(input)
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Report, is_damaged: bool) -> String {
     let processes = match report.processes {
         1 => "1 process".to_owned(),
         more => format!("{} processes", grouped(more as u64)),
     };
     let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
     text += &left_out(&report.left_out);
-    if report.rows == 0 {
+    // What could not be read may have had some.
+    if report.rows == 0 && !is_damaged {
         text += why_none(&report.left_out);
     }
     text += &(report.services.as_ref()).map_or_else(String::new, on_services);
@@ -118,24 +119,15 @@ fn left_out(left_out: &LeftOut) -> String {
 
 /// What to do where nothing can be told; nothing where what was left out says why.
 fn why_none(left_out: &LeftOut) -> &'static str {
-    let explained = [
-        left_out.failures,
-        left_out.responses_without_context,
-        left_out.reads_unseen,
-        left_out.too_many,
-        left_out.registers_busy,
-    ];
-    match left_out.responses_without_objects {
-        _ if explained.iter().any(|count| *count > 0) => "",
-        0 => {
-            "  hint: no objects came through any of the libraries where the agent for Java looks (its README lists them); its \
-             option `remote` names methods of the program's own that receive\n"
-        }
-        _ => {
-            "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many \
-             responses are looked into (`rate`, `arms-per-second`)\n"
-        }
+    if left_out.responses_without_objects > 0 {
+        return "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many \
+                responses are looked into (`rate`, `arms-per-second`)\n";
     }
+    if *left_out != LeftOut::default() {
+        return "";
+    }
+    "  hint: no objects came through any of the libraries where the agent for Java looks (agents/java/README.md lists \
+     them); its option `remote` names methods of the program's own that receive\n"
 }
 
 /// How many rows lie on paths of services, and why others do not.

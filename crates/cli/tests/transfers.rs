@@ -106,24 +106,34 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     let (head, context) = (lines.next().expect("a head"), lines.next());
     let told = |report: &str| -> std::io::Result<String> {
         fs::write(folder.path().join("none.jsonl"), report)?;
-        let told = slowpath_succeeds(&["transfers"], folder.path());
+        let told = slowpath(&["transfers"], folder.path());
         Ok(String::from_utf8_lossy(&told.stdout).into_owned())
     };
     let none = told(&format!("{head}\n"))?;
     assert!(none.starts_with("0 responses in 1 process\n"), "{none}");
     assert!(none.contains("hint: no objects came through"), "{none}");
-    let failed = head.replace("\"failures\":0", "\"failures\":3");
-    let failed = told(&format!("{failed}\n"))?;
-    assert!(failed.contains("left out: 3 responses"), "{failed}");
-    assert!(!failed.contains("hint"), "{failed}");
+    // What might have been there is not said to have been nowhere.
+    let with = |count: &str| head.replace(&format!("\"{count}\":0"), &format!("\"{count}\":3"));
+    for (count, says) in [
+        ("failures", "left out: 3 responses"),
+        ("classes_not_rewritten", "left out: 3 classes"),
+    ] {
+        let told = told(&format!("{}\n", with(count)))?;
+        assert!(told.contains(says) && !told.contains("hint"), "{told}");
+    }
+    let damaged = told(&format!("{head}\n{{\"ki"))?;
+    assert!(
+        damaged.starts_with("0 resp") && !damaged.contains("hint"),
+        "{damaged}"
+    );
     let mut context: Value = serde_json::from_str(context.expect("a context"))?;
     context["classes"] = serde_json::json!([]);
-    let others = told(&format!("{head}\n{context}\n"))?;
-    assert!(
-        others.contains("no objects of the application were seen"),
-        "{others}"
-    );
-    assert!(others.contains("application's (`packages`)"), "{others}");
+    for head in [head, &with("failures")] {
+        let others = told(&format!("{head}\n{context}\n"))?;
+        let why = "no objects of the application were seen";
+        assert!(others.contains(why), "{others}");
+        assert!(others.contains("application's (`packages`)"), "{others}");
+    }
     Ok(())
 }
 

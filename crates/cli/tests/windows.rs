@@ -5,7 +5,8 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::{quiet_recording, slowpath, slowpath_succeeds};
+use support::server::Server;
+use support::{quiet_recording, slowpath, slowpath_succeeds, unpacked};
 
 #[test]
 fn a_window_after_or_before_the_trace_is_refused_by_every_command() {
@@ -239,6 +240,9 @@ fn a_request_of_no_length_is_inside_at_the_windows_begin_and_not_at_its_end() {
     let instant = requests.iter().find(|(begin, end)| begin == end);
     let (at, _) = *instant.expect("the one of no length");
     let is_cut = |(begin, end): &&(i64, i64)| *begin < at && at < *end;
+    let server = Server::of(&recording);
+    let origin = &server.get("/api/recording")["origin_ns"];
+    let origin: i64 = (origin.as_str().and_then(|text| text.parse().ok())).expect("a time");
     for (edge, instants) in [("--begin", 1), ("--end", 0)] {
         let told = |command: &str| {
             let command = [command, "--json", edge, &at.to_string()];
@@ -255,5 +259,32 @@ fn a_request_of_no_length_is_inside_at_the_windows_begin_and_not_at_its_end() {
         assert_eq!(diagnosed["in_part"], cut, "{edge}");
         let listed = told("requests")["requests"].as_array().map(Vec::len);
         assert_eq!(listed, Some(inside + instants + cut), "{edge}");
+        let edge_of_page = edge.trim_start_matches('-');
+        let page = server.get(&format!("/api/requests?{edge_of_page}_ns={}", at - origin));
+        assert_eq!(page["total"], inside + instants + cut, "{edge}");
+    }
+}
+
+#[test]
+fn hosts_of_which_a_windows_answer_has_nothing_are_named() {
+    let Some(folder) = unpacked("two-hosts/two-hosts.tar.zst") else {
+        return;
+    };
+    // Their clocks are 5,855 s apart.
+    let recording = folder.join("two-hosts");
+    let named = |command: &[&str], window: &[&str]| {
+        let said = slowpath_succeeds(&[command, window].concat(), &recording).stderr;
+        ["client", "server"].map(|host| said.contains(&format!("note: host {host}: ")))
+    };
+    let commands: [&[&str]; 4] = [
+        &["requests"],
+        &["diagnose"],
+        &["compare"],
+        &["export", "--to", "folded", "--output", "-"],
+    ];
+    for command in commands {
+        assert_eq!(named(command, &[]), [false; 2], "{command:?}");
+        let one = named(command, &["--begin", "+15s", "--end", "+16s"]);
+        assert_eq!(one.iter().filter(|named| **named).count(), 1, "{command:?}");
     }
 }

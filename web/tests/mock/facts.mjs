@@ -74,7 +74,6 @@ export function findings() {
   return {
     requests: requests.length,
     examined: 84,
-    in_part: 0,
     left_out: 0,
     findings: [
       {

@@ -31,10 +31,8 @@ struct Findings {
     examined: usize,
     /// How many others took as long, and are left out as the recording does not hold all of their time.
     left_out: usize,
-    /// How many requests lie in the recording from begin to end.
+    /// How many requests there are.
     requests: usize,
-    /// How many requests lie in it in part only, and count for nothing.
-    in_part: usize,
 }
 
 /// A cause of slow requests.
@@ -105,7 +103,6 @@ pub(super) async fn findings(State(shared): State<Shared>) -> Result<Answer, Pro
                 examined: findings.examined,
                 left_out: findings.left_out,
                 requests: findings.requests,
-                in_part: findings.in_part,
             })
         })
         .await

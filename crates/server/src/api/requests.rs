@@ -116,8 +116,8 @@ pub(super) async fn requests(
             let range = match (question.begin_ns, question.end_ns) {
                 (None, None) => None,
                 (begin, end) => Some(range_of(
-                    begin.unwrap_or(i64::MIN / 2),
-                    end.unwrap_or(i64::MAX / 2),
+                    begin.unwrap_or(i64::MIN),
+                    end.unwrap_or(i64::MAX),
                 )?),
             };
             if question.max_ns.is_some_and(|most| most < question.min_ns) {

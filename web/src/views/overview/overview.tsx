@@ -104,13 +104,12 @@ function RequestsAtAGlance({ slowest }: { slowest: Answer<RequestPage> }) {
 }
 
 function Examined({ findings }: { findings: Findings }) {
-  const { examined, in_part, left_out, requests } = findings;
+  const { examined, left_out, requests } = findings;
   if (examined === 0) return null;
   return (
     <span className="muted" title="The slowest tenth of each operation, of very many an even part">
       in the slowest {examined} of {wordNumberOf(requests, 'request')}
       {left_out > 0 && `, ${left_out} as slow not recorded whole`}
-      {in_part > 0 && `, and ${in_part} recorded in part only`}
     </span>
   );
 }
