@@ -209,6 +209,8 @@ class Events(unittest.TestCase):
         of_client = [e.name for e in recording.events if e.fields.get("client_id") == number]
         # Told when the wait for the client's next request was long, or when it was freed.
         of_client.remove("batch")
+        # Told again now and then.
+        of_client = ["client_address"] + [name for name in of_client if name != "client_address"]
         self.assertEqual(
             of_client,
             ["client_address", "start_read_client_query", "start_process_command", "call_command_start",
@@ -237,6 +239,18 @@ class Events(unittest.TestCase):
         second.events = second.read(self.server.pid)
         (batch,) = second.batches(client)
         self.assertEqual(batch.names, ["get"])
+
+    def test_names_and_addresses_are_told_again_soon_as_the_first_may_reach_nobody(self):
+        client = self.server.client()
+        with Recording(self.server, *LITE) as recording:
+            for _ in range(20):
+                client.do("GET", "a")
+                time.sleep(0.05)
+        addresses = [e for e in recording.named("client_address") if e.peer_port == client.port]
+        names = [e for e in recording.named("command_name") if e.fields["command"] == "get"]
+        for told in (addresses, names):
+            self.assertGreaterEqual(len(told), 2)
+            self.assertLess(len(told), 8)
 
     def test_switched_on_and_off_under_load(self):
         with Load(self.server) as load:

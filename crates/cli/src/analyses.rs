@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use slowpath_engine::{Cancelled, Options, Outcome};
 use slowpath_kernel::{Extent, count, cpu, io, latency};
-use slowpath_model::{TimeRange, shown};
+use slowpath_model::{TimeRange, Timestamp, shown};
 use slowpath_session::{Experiment, HostKernels};
 use slowpath_source::{Joined, Source};
 use slowpath_views::merge_documents;
@@ -247,14 +247,17 @@ pub(crate) fn silent_hosts(
     if range == TimeRange::ALL {
         return Ok(vec![false; hosts.len()]);
     }
-    let is_silent: Vec<bool> = (hosts.iter()).map(|host| is_silent(host, range)).collect();
+    let bounds = hosts.iter().map(|host| Extent::of(host.source()).bounds);
+    let bounds: Vec<_> = bounds.collect();
+    let is_outside =
+        |(first, last): (Timestamp, Timestamp)| range.end <= first || last < range.begin;
+    let is_silent: Vec<bool> = (bounds.iter())
+        .map(|bounds| bounds.is_some_and(is_outside))
+        .collect();
     if is_silent.contains(&false) {
         return Ok(is_silent);
     }
-    let bounds = hosts
-        .iter()
-        .filter_map(|host| Extent::of(host.source()).bounds);
-    let covered = bounds.map(|(first, last)| {
+    let covered = bounds.into_iter().flatten().map(|(first, last)| {
         let length = last.since(first);
         format!("{length} from {} to {}", first.ns(), last.ns())
     });
@@ -262,25 +265,6 @@ pub(crate) fn silent_hosts(
         "no kernel events were recorded then\n  hint: those that were cover {} (nanoseconds since the epoch)",
         covered.collect::<Vec<_>>().join(", ")
     )
-}
-
-/// Whether all kernel events of a host that has any lie outside of the window.
-fn is_silent(host: &HostKernels<'_>, range: TimeRange) -> bool {
-    let bounds = Extent::of(host.source()).bounds;
-    bounds.is_some_and(|(first, last)| range.end <= first || last < range.begin)
-}
-
-/// Says of which hosts nothing was recorded in a window, where one answer is about all: each host's events are
-/// compared with it as their own clock tells them.
-pub(crate) fn note_silent_hosts(experiment: &Experiment, range: TimeRange) {
-    let hosts = experiment.hosts();
-    for host in hosts.iter().filter(|host| is_silent(host, range)) {
-        let name = shown(&host.name);
-        eprintln!(
-            "note: host {name}: nothing was recorded of it then, by its own clock\n  hint: `slowpath info` tells when \
-             each host was recorded; --begin and --end are compared with each host's own clock"
-        );
-    }
 }
 
 /// The hosts with kernel traces.

@@ -12,10 +12,9 @@ use slowpath_requests::{AllHosts, Breakdown, Difference};
 use slowpath_session::RecordedRequests;
 use slowpath_views::OperationName;
 
-use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
-use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans};
+use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans, note_hosts_outside};
 use crate::{request_tables, tables};
 
 /// Compare slow requests with fast ones, or two recordings: what makes the difference.
@@ -53,12 +52,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
-    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let all = recorded.all();
     report = report.with(found);
     ensure_spans(&recorded, &report)?;
+    note_hosts_outside(&recorded, range);
     let mut operations = Operations::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
@@ -87,11 +86,11 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let experiment = after.open()?;
         report = report.with_opened(&experiment);
         let later = after.range(&experiment)?;
-        note_silent_hosts(&experiment, later);
         let (recorded, found) = input::requests(&experiment, &run)?;
         let all = recorded.all();
         report = report.with(found);
         ensure_spans(&recorded, &report)?;
+        note_hosts_outside(&recorded, later);
         for (name, requests) in args.by_operation(&recorded, &all, later, &mut operations) {
             let groups = operations.entry(name).or_default();
             requests

@@ -7,10 +7,9 @@ use slowpath_model::counted;
 use slowpath_requests::Request;
 use slowpath_views::{Found, diagnose};
 
-use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
-use crate::requests::{ChosenArgs, ensure_spans};
+use crate::requests::{ChosenArgs, ensure_spans, note_hosts_outside};
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
@@ -29,11 +28,11 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let report = Report::begin(&experiment);
     let window = args.input.range(&experiment)?;
-    note_silent_hosts(&experiment, window);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let hosts = &recorded.hosts;
     ensure_spans(&recorded, &report)?;
+    note_hosts_outside(&recorded, window);
     if hosts.iter().all(|host| host.lines.is_none()) {
         let why = "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
                    `slowpath record` records them where it has the rights; `slowpath services` needs spans alone";

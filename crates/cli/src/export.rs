@@ -20,11 +20,10 @@ use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, shown};
 use slowpath_requests::RequestId;
 
-use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
 use crate::output::print_json;
-use crate::requests::{Chosen, ChosenArgs, ensure_spans};
+use crate::requests::{Chosen, ChosenArgs, ensure_spans, note_hosts_outside};
 
 /// Write requests and where their time went for other tools.
 #[derive(Args)]
@@ -105,7 +104,6 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
-    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
@@ -113,6 +111,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     if args.to != Form::Perfetto {
         ensure_spans(&recorded, &report)?;
     }
+    note_hosts_outside(&recorded, range);
     let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];
     for Chosen { of, .. } in &chosen {

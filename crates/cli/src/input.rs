@@ -22,8 +22,8 @@ pub struct InputArgs {
     /// OTLP) add to these; alone they do for `info` and `services` only.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Begin of the window: nanoseconds since the epoch, or an offset from the first event such as
-    /// +2.5s, +300ms, +10us. Each host by its own clock.
+    /// Begin of the window: nanoseconds since the epoch, or an offset from the first event of all such
+    /// as +2.5s, +300ms, +10us; compared with each host's own clock.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub begin: Option<TimePoint>,
     /// End of the window (not inside it any more), as --begin.

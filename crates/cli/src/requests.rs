@@ -11,7 +11,7 @@ use clap::Args;
 use serde::ser::{Serialize, SerializeSeq, SerializeStruct, Serializer};
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{
-    HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId, counted,
+    HostId, Nanoseconds, SpanId, ThreadId, TimeRange, Timestamp, TraceId, counted, shown,
 };
 use slowpath_requests::{
     AllHosts, Operation, Operations, PlacedBy, Request, RequestOfHost, Shown, Summary, ThreadOfHost,
@@ -19,7 +19,6 @@ use slowpath_requests::{
 use slowpath_session::{HostRequests, RecordedRequests};
 use slowpath_views::OperationName;
 
-use crate::analyses::note_silent_hosts;
 use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
 use crate::pattern::matches_any;
@@ -188,12 +187,12 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
-    note_silent_hosts(&experiment, range);
     let run = args.input.options();
     let (recorded, found) = input::requests(&experiment, &run)?;
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     ensure_spans(&recorded, &report)?;
+    note_hosts_outside(&recorded, range);
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
     anyhow::ensure!(
@@ -267,6 +266,22 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests, report: &Report) -> anyh
         return Err(report.nothing(why.to_owned()));
     }
     Ok(())
+}
+
+/// Says which of several hosts have no request in the window: it is compared with each host's own clock, and these may
+/// be far apart.
+pub(crate) fn note_hosts_outside(recorded: &RecordedRequests, window: TimeRange) {
+    let several = recorded.hosts.iter().filter(|_| recorded.hosts.len() > 1);
+    for host in several {
+        let all = host.requests.all();
+        if !all.is_empty() && !all.iter().any(|request| request.window.touches(window)) {
+            eprintln!(
+                "note: host {}: none of its requests lies in the window\n  hint: --begin and --end are compared with each \
+                 host's own clock; `slowpath info` tells when each was recorded",
+                shown(&host.name)
+            );
+        }
+    }
 }
 
 /// What is to be told.

@@ -107,6 +107,8 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     let told = |report: &str| -> std::io::Result<String> {
         fs::write(folder.path().join("none.jsonl"), report)?;
         let told = slowpath(&["transfers"], folder.path());
+        let is_damaged = told.stderr.contains("error[InvalidTransfers]");
+        assert_eq!(told.status, Some(i32::from(is_damaged)), "{}", told.stderr);
         Ok(String::from_utf8_lossy(&told.stdout).into_owned())
     };
     let none = told(&format!("{head}\n"))?;
