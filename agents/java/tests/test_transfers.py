@@ -542,6 +542,16 @@ class OtherClasses(unittest.TestCase):
                 (row,) = context["classes"]
                 self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
 
+    def test_a_class_of_a_library_between_two_of_the_application(self):
+        """Its own fields are none of the application's; what it and the class above declare has numbers of its own."""
+        own = "packages=corners.Between$Base,packages=corners.Between$Item"
+        for options in ("exclude=corners.Between$Library", own):
+            with self.subTest(options):
+                _, _, (context,) = self.run_with(f"{options},remote=corners.Between#fetch", "corners.Between", "40")
+                (row,) = context["classes"]
+                self.assertEqual([(field["name"], field["used"], field["unused"]) for field in row["fields"]],
+                                 [("inherited", 40, 0), ("inheritedNever", 0, 40), ("read", 40, 0), ("never", 0, 40)])
+
     def test_methods_that_return_numbers(self):
         """They stay as they are, and those of the same name that return objects are seen."""
         said, head, contexts = self.run_with("remote=corners.Overloads#fetch", "corners.Overloads", "40")

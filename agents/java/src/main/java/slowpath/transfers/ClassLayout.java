@@ -11,8 +11,10 @@ final class ClassLayout {
 
     /** Names here have slashes between packages, as in class files. */
     final String name;
-    /** The next ancestor that is the application's, or null. */
+    /** That of the class it extends; null: neither that nor what is above is the application's. */
     final ClassLayout parent;
+    /** Else it has no fields of its own here, but those of what it extends are read by its name, too. */
+    final boolean isApplication;
     /** Fields that could have been received: neither static nor synthetic nor transient. */
     final List<String> fields;
     /** Whether it is a message of Protocol Buffers, whose fields have names of their own. */
@@ -20,9 +22,11 @@ final class ClassLayout {
     /** Number of the first of {@link #fields}. */
     final int firstNumber;
 
-    ClassLayout(String name, ClassLayout parent, List<String> fields, boolean isMessage) {
+    ClassLayout(
+            String name, ClassLayout parent, boolean isApplication, List<String> fields, boolean isMessage) {
         this.name = name;
         this.parent = parent;
+        this.isApplication = isApplication;
         this.fields = List.copyOf(fields);
         this.isMessage = isMessage;
         firstNumber = parent == null ? 0 : parent.end();

@@ -35,7 +35,7 @@ final class ClassLayouts {
         this.application = application;
     }
 
-    /** The layout of a class that is being loaded, from its own bytes; null: no class of data of the application. */
+    /** The layout of a class that is being loaded, from its own bytes; null: it has no data of the application. */
     ClassLayout of(ClassLoader loader, String name, ClassReader file) {
         Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
         ClassLayout layout = read(loader, name, file);
@@ -50,9 +50,9 @@ final class ClassLayouts {
         return layout == null ? List.of() : layout.fields;
     }
 
-    /** The layout of a class by its name; null: no class of data of the application. */
+    /** The layout of a class by its name; null: it has no data of the application. */
     ClassLayout of(ClassLoader loader, String name) {
-        if (!application.contain(name.replace('/', '.'))) {
+        if (name.startsWith("java/")) {
             return null;
         }
         Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
@@ -109,6 +109,10 @@ final class ClassLayouts {
         if ((file.getAccess() & NO_OBJECTS) != 0) {
             return null;
         }
+        ClassLayout parent = file.getSuperName() == null ? null : of(loader, file.getSuperName());
+        if (!application.contain(name.replace('/', '.'))) {
+            return parent == null ? null : new ClassLayout(name, parent, false, List.of(), false);
+        }
         boolean isMessage = file.getSuperName() != null && file.getSuperName().startsWith(MESSAGE);
         List<String> fields = new ArrayList<>();
         Set<String> oneofs = new HashSet<>();
@@ -128,8 +132,7 @@ final class ClassLayouts {
             }
         }, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
         fields.removeIf(field -> oneofs.contains(ClassLayout.ofCase(field)));
-        return new ClassLayout(name, file.getSuperName() == null ? null : of(loader, file.getSuperName()), fields,
-                isMessage);
+        return new ClassLayout(name, parent, true, fields, isMessage);
     }
 
     private Map<String, Optional<ClassLayout>> ofLoader(ClassLoader loader) {

@@ -107,7 +107,7 @@ final class DataClass {
     static DataClass of(Class<?> type, ClassLayouts layouts) {
         ClassLayout layout = type.getClassLoader() == null ? null
                 : layouts.of(type.getClassLoader(), type.getName().replace('.', '/'));
-        if (layout == null || layout.holder() == null) {
+        if (layout == null || !layout.isApplication || layout.holder() == null) {
             return null;
         }
         try {

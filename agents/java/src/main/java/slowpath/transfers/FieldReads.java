@@ -19,7 +19,7 @@ final class FieldReads extends ClassVisitor {
 
     private final ClassLoader loader;
     private final ClassLayouts layouts;
-    /** Null: the class has no fields to watch, but it may read those of others. */
+    /** Null: the class has and inherits no fields to watch, but it may read those of others. */
     private final ClassLayout layout;
     private final boolean isHolder;
     private final String name;
@@ -34,10 +34,10 @@ final class FieldReads extends ClassVisitor {
         isHolder = this.layout != null && layout.holder() == layout;
     }
 
-    /** @param isApplication whether its own objects may be watched */
+    /** @param mayGrow whether it may get the field that its objects need to be watched */
     static ClassVisitor visitor(
-            ClassLoader loader, ClassReader file, ClassLayouts layouts, boolean isApplication, ClassVisitor next) {
-        ClassLayout layout = isApplication ? layouts.of(loader, file.getClassName(), file) : null;
+            ClassLoader loader, ClassReader file, ClassLayouts layouts, boolean mayGrow, ClassVisitor next) {
+        ClassLayout layout = mayGrow ? layouts.of(loader, file.getClassName(), file) : null;
         return new FieldReads(loader, file.getClassName(), layouts, layout, next);
     }
 

@@ -119,7 +119,7 @@ final class Rewriting implements ClassFileTransformer {
             if (isReader) {
                 // Who is loaded can get no more fields.
                 boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
-                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication && mayGrow, rewriting);
+                rewriting = FieldReads.visitor(loader, reader, layouts, mayGrow, rewriting);
             }
             if (rewriting == writer) {
                 return null;
