@@ -552,6 +552,26 @@ class OtherClasses(unittest.TestCase):
                 self.assertEqual([(field["name"], field["used"], field["unused"]) for field in row["fields"]],
                                  [("inherited", 40, 0), ("inheritedNever", 0, 40), ("read", 40, 0), ("never", 0, 40)])
 
+    def test_a_loader_that_changes_classes(self):
+        """Loaders below tell of the class as it was, so its readers are not known to be those of this class."""
+        with tempfile.TemporaryDirectory() as changed:
+            (Path(changed) / "Item.java").write_text(
+                "package elsewhere.data; public class Item { public int added; public String read, never;"
+                "public static Item fetch() { return new Item(); } }")
+            subprocess.run(["javac", "-d", changed, Path(changed) / "Item.java"], check=True)
+            for order in ([], ["first"]):
+                with self.subTest(order):
+                    _, head, (context,) = self.run_with("remote=elsewhere.data.Item#fetch", "isolated.Woven", changed,
+                                                        CLASSES, "40", *order)
+                    (row,) = context["classes"]
+                    self.assertEqual((row["watched"], head["not_watched"]["reads_unseen"]), (0, 40), row)
+
+    def test_loaders_that_are_equal(self):
+        """They are others all the same, and not asked."""
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Layouts"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.stdout, "[read, never]\n[count]\nasked 0\n")
+
     def test_methods_that_return_numbers(self):
         """They stay as they are, and those of the same name that return objects are seen."""
         said, head, contexts = self.run_with("remote=corners.Overloads#fetch", "corners.Overloads", "40")

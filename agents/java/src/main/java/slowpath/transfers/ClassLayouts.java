@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -28,7 +27,7 @@ final class ClassLayouts {
     private static final String MESSAGE = "com/google/protobuf/Generated";
 
     private final Packages application;
-    private final Map<ClassLoader, Map<String, Optional<ClassLayout>>> known = new WeakHashMap<>();
+    private final Known<Map<String, Optional<ClassLayout>>> known = new Known<>();
     private final Set<String> unseen = ConcurrentHashMap.newKeySet();
 
     ClassLayouts(Packages application) {
@@ -40,14 +39,48 @@ final class ClassLayouts {
         Map<String, Optional<ClassLayout>> ofLoader = ofLoader(loader);
         ClassLayout layout = read(loader, name, file);
         Optional<ClassLayout> before = ofLoader.put(name, Optional.ofNullable(layout));
-        if (before != null && !fields(before.orElse(null)).equals(fields(layout))) {
-            unseen.add(name); // Readers were rewritten for other numbers.
+        if (before != null) {
+            compare(name, before.orElse(null), layout);
         }
+        compareAmongLoaders(loader, name, layout);
         return layout;
     }
 
+    /** Where they differ, readers may have been rewritten for other numbers than the class has. */
+    private void compare(String name, ClassLayout one, ClassLayout other) {
+        if (!fields(one).equals(fields(other))) {
+            unseen.add(name);
+        }
+    }
+
+    /**
+     * With what loaders above and below have by the name: whose class its readers are given is theirs to say, and the file
+     * they tell of may be another than the one above, which changes classes when it defines them.
+     */
+    private void compareAmongLoaders(ClassLoader loader, String name, ClassLayout layout) {
+        known.forEach((other, layouts) -> {
+            Optional<ClassLayout> there = layouts.get(name);
+            if (there != null && (isAbove((ClassLoader) other, loader) || isAbove(loader, (ClassLoader) other))) {
+                compare(name, there.orElse(null), layout);
+            }
+        });
+    }
+
+    private static boolean isAbove(ClassLoader loader, ClassLoader other) {
+        ClassLoader above = other.getParent();
+        while (above != null && above != loader) {
+            above = above.getParent();
+        }
+        return above != null;
+    }
+
+    /** All that have numbers, in their order. */
     private static List<String> fields(ClassLayout layout) {
-        return layout == null ? List.of() : layout.fields;
+        List<String> fields = new ArrayList<>();
+        for (ClassLayout part = layout; part != null; part = part.parent) {
+            fields.addAll(0, part.fields);
+        }
+        return fields;
     }
 
     /** The layout of a class by its name; null: it has no data of the application. */
@@ -61,6 +94,7 @@ final class ClassLayouts {
             layout = Optional.ofNullable(find(loader, name));
             Optional<ClassLayout> meanwhile = ofLoader.putIfAbsent(name, layout);
             layout = meanwhile == null ? layout : meanwhile;
+            compareAmongLoaders(loader, name, layout.orElse(null));
         }
         return layout.orElse(null);
     }
@@ -137,7 +171,12 @@ final class ClassLayouts {
 
     private Map<String, Optional<ClassLayout>> ofLoader(ClassLoader loader) {
         synchronized (known) {
-            return known.computeIfAbsent(loader, none -> new ConcurrentHashMap<>());
+            Map<String, Optional<ClassLayout>> layouts = known.of(loader);
+            if (layouts == null) {
+                layouts = new ConcurrentHashMap<>();
+                known.remember(loader, layouts);
+            }
+            return layouts;
         }
     }
 }

@@ -1,7 +1,8 @@
 /*
- * What is known of objects of libraries, by their identity and as long as they exist: from which endpoint a text
- * came, a query asks or a cursor reads, and over which call path something is waited for. So a parser that is
- * given the body of an answer makes remote objects, and one that reads a file of configuration does not.
+ * What is known of objects of others, by their identity, so that no method of theirs is called, and as long as they
+ * exist: from which endpoint a text came, a query asks or a cursor reads, and over which call path something is waited
+ * for; which classes a loader has. So a parser that is given the body of an answer makes remote objects, and one that
+ * reads a file of configuration does not.
  */
 package slowpath.transfers;
 
@@ -10,6 +11,7 @@ import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
 
 final class Known<T> {
     private final Map<Identity, T> known = new ConcurrentHashMap<>();
@@ -25,6 +27,15 @@ final class Known<T> {
     /** Null: nothing is. */
     T of(Object object) {
         return object == null || known.isEmpty() ? null : known.get(new Identity(object, null));
+    }
+
+    void forEach(BiConsumer<Object, T> action) {
+        known.forEach((identity, what) -> {
+            Object object = identity.get();
+            if (object != null) {
+                action.accept(object, what);
+            }
+        });
     }
 
     private static final class Identity extends WeakReference<Object> {
