@@ -515,11 +515,11 @@ class InAModule(unittest.TestCase):
 class OtherClasses(unittest.TestCase):
     """Than those of the application that are loaded as usual."""
 
-    def run_with(self, options, *program, java="java"):
+    def run_with(self, options, *program, java="java", classes=CLASSES):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
             ran = subprocess.run([java, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,{options}", "-cp",
-                                  CLASSES, *program], capture_output=True, text=True, timeout=60)
+                                  classes, *program], capture_output=True, text=True, timeout=60)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             return ran.stdout, *read_report(report)
 
@@ -571,6 +571,19 @@ class OtherClasses(unittest.TestCase):
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Layouts"], check=True,
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(ran.stdout, "[read, never]\n[count]\nasked 0\n")
+
+    def test_fields_of_one_name(self):
+        """In one class they are left out; one that is inherited is told from one of another type below."""
+        with tempfile.TemporaryDirectory() as obfuscated:
+            (Path(obfuscated) / "corners").mkdir()
+            for file in CLASSES.glob("corners/Homonyms*.class"):
+                (Path(obfuscated) / "corners" / file.name).write_bytes(
+                    file.read_bytes().replace(b"bField", b"aField").replace(b"inheriter", b"inherited"))
+            _, _, (context,) = self.run_with("remote=corners.Homonyms#fetch", "corners.Homonyms", "40",
+                                             classes=obfuscated)
+            (row,) = context["classes"]
+            self.assertEqual([(field["name"], field["used"], field["unused"]) for field in row["fields"]],
+                             [("inherited", 40, 0), ("inherited", 0, 40)])
 
     def test_methods_that_return_numbers(self):
         """They stay as they are, and those of the same name that return objects are seen."""

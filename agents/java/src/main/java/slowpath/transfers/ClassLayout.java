@@ -5,6 +5,7 @@
 package slowpath.transfers;
 
 import java.util.List;
+import java.util.Set;
 
 final class ClassLayout {
     private static final String CASE = "Case_";
@@ -15,19 +16,22 @@ final class ClassLayout {
     final ClassLayout parent;
     /** Else it has no fields of its own here, but those of what it extends are read by its name, too. */
     final boolean isApplication;
-    /** Fields that could have been received: neither static nor synthetic nor transient. */
+    /** Fields that could have been received: neither static nor synthetic nor transient, and the only ones of their name. */
     final List<String> fields;
     /** Whether it is a message of Protocol Buffers, whose fields have names of their own. */
     final boolean isMessage;
     /** Number of the first of {@link #fields}. */
     final int firstNumber;
+    /** Every field of the class as {@link #key}: these are read by its name, and not what it inherits. */
+    private final Set<String> declared;
 
-    ClassLayout(
-            String name, ClassLayout parent, boolean isApplication, List<String> fields, boolean isMessage) {
+    ClassLayout(String name, ClassLayout parent, boolean isApplication, List<String> fields, Set<String> declared,
+            boolean isMessage) {
         this.name = name;
         this.parent = parent;
         this.isApplication = isApplication;
         this.fields = List.copyOf(fields);
+        this.declared = Set.copyOf(declared);
         this.isMessage = isMessage;
         firstNumber = parent == null ? 0 : parent.end();
     }
@@ -43,29 +47,38 @@ final class ClassLayout {
         return holder != null || fields.isEmpty() ? holder : this;
     }
 
-    /** The number of the field that a class file means by a name, or -1 if it is none of these. */
-    int numberOf(String field) {
-        int index = fields.indexOf(field);
-        if (index >= 0) {
-            return firstNumber + index;
+    /** A field as class files name it: obfuscators give fields of different types one name. */
+    static String key(String field, String type) {
+        return field + '.' + type;
+    }
+
+    /** The number of the field that a class file means by a name and a descriptor, or -1 if it is none of these. */
+    int numberOf(String field, String type) {
+        if (declared.contains(key(field, type))) {
+            return ownNumberOf(field);
         }
-        return parent == null ? -1 : parent.numberOf(field);
+        return parent == null ? -1 : parent.numberOf(field, type);
+    }
+
+    private int ownNumberOf(String field) {
+        int index = fields.indexOf(field);
+        return index < 0 ? -1 : firstNumber + index;
     }
 
     /**
      * The number of the field of which a method of this name learns something where it reads a field of the class; -1: of
      * none. So messages know which fields are set, and which member of a oneof.
      */
-    int numberReadBy(String method, String field) {
-        int number = numberOf(field);
+    int numberReadBy(String method, String field, String type) {
+        int number = numberOf(field, type);
         if (number >= 0 || !isMessage) {
             return number;
         }
         if (field.endsWith(CASE)) {
-            return numberOf(ofCase(field));
+            return ownNumberOf(ofCase(field));
         }
         boolean isPresence = field.startsWith("bitField") && method.startsWith("has") && method.length() > 3;
-        return isPresence ? numberOf(Character.toLowerCase(method.charAt(3)) + method.substring(4) + "_") : -1;
+        return isPresence ? ownNumberOf(Character.toLowerCase(method.charAt(3)) + method.substring(4) + "_") : -1;
     }
 
     /** The field that has the members of a oneof, by that which says which one is set; null: it can be none such. */

@@ -143,17 +143,25 @@ final class ClassLayouts {
         if ((file.getAccess() & NO_OBJECTS) != 0) {
             return null;
         }
+        boolean isApplication = application.contain(name.replace('/', '.'));
         ClassLayout parent = file.getSuperName() == null ? null : of(loader, file.getSuperName());
-        if (!application.contain(name.replace('/', '.'))) {
-            return parent == null ? null : new ClassLayout(name, parent, false, List.of(), false);
+        if (!isApplication && parent == null) {
+            return null;
         }
         boolean isMessage = file.getSuperName() != null && file.getSuperName().startsWith(MESSAGE);
         List<String> fields = new ArrayList<>();
+        Set<String> declared = new HashSet<>();
+        Set<String> names = new HashSet<>();
+        Set<String> homonyms = new HashSet<>();
         Set<String> oneofs = new HashSet<>();
         file.accept(new ClassVisitor(Opcodes.ASM9) {
             @Override
             public FieldVisitor visitField(int access, String field, String type, String signature, Object value) {
-                if ((access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0
+                declared.add(ClassLayout.key(field, type));
+                if (!names.add(field)) {
+                    homonyms.add(field);
+                }
+                if (isApplication && (access & (Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC | Opcodes.ACC_TRANSIENT)) == 0
                         && !field.endsWith("$delegate") // Kotlin's: what a property is computed by.
                         && (!isMessage || ClassLayout.ofMessage(field) != null)) {
                     fields.add(field);
@@ -165,8 +173,8 @@ final class ClassLayouts {
                 return null;
             }
         }, ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-        fields.removeIf(field -> oneofs.contains(ClassLayout.ofCase(field)));
-        return new ClassLayout(name, parent, true, fields, isMessage);
+        fields.removeIf(field -> homonyms.contains(field) || oneofs.contains(ClassLayout.ofCase(field)));
+        return new ClassLayout(name, parent, isApplication, fields, declared, isMessage);
     }
 
     private Map<String, Optional<ClassLayout>> ofLoader(ClassLoader loader) {

@@ -99,7 +99,7 @@ final class FieldMask implements Backend {
             return;
         }
         DataClass declaring = dataClass(field.getDeclaringClass());
-        int number = declaring == null ? -1 : declaring.numberOf(field.getName());
+        int number = declaring == null ? -1 : declaring.fields.indexOf(field);
         if (number >= 0) {
             watched.read(number);
         }

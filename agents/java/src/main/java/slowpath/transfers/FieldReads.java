@@ -59,7 +59,7 @@ final class FieldReads extends ClassVisitor {
             @Override
             public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
                 if (opcode == Opcodes.GETFIELD) {
-                    mark(mv, owner, method, field);
+                    mark(mv, owner, method, field, fieldType);
                 }
                 super.visitFieldInsn(opcode, owner, field, fieldType);
             }
@@ -74,12 +74,12 @@ final class FieldReads extends ClassVisitor {
                 ? new Printing(access, method, type, layout.end(), reads) : reads;
     }
 
-    private void mark(MethodVisitor code, String owner, String method, String field) {
+    private void mark(MethodVisitor code, String owner, String method, String field, String fieldType) {
         if (owner.charAt(0) == '[') {
             return;
         }
         ClassLayout ofOwner = owner.equals(name) ? layout : layouts.of(loader, owner);
-        int number = ofOwner == null ? -1 : ofOwner.numberReadBy(method, field);
+        int number = ofOwner == null ? -1 : ofOwner.numberReadBy(method, field, fieldType);
         if (number < 0) {
             return;
         }

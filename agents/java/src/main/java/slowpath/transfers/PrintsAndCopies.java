@@ -93,8 +93,8 @@ final class PrintsAndCopies implements ClassFileTransformer {
                 @Override
                 public void visitFieldInsn(int opcode, String owner, String field, String fieldType) {
                     if (opcode == Opcodes.GETFIELD && layout != null && owner.equals(layout.name)
-                            && layout.numberOf(field) < 0) {
-                        int number = layout.numberReadBy(method, field);
+                            && layout.numberOf(field, fieldType) < 0) {
+                        int number = layout.numberReadBy(method, field, fieldType);
                         if (number >= 0) {
                             visitInsn(Opcodes.DUP);
                             visitLdcInsn(number);
