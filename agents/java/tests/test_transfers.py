@@ -591,6 +591,16 @@ class OtherClasses(unittest.TestCase):
         self.assertEqual((said, head["failures"]), ("sum 240.0\n", 0))
         self.assertEqual([context["responses"] for context in contexts], [40, 40])
 
+    def test_hidden_classes_that_read(self):
+        for java in filter(lambda java: corners.version(java) >= 16, corners.javas()):
+            with self.subTest(java=java):
+                _, head, (context,) = self.run_with("remote=corners.HiddenReaders#fetch", "corners.HiddenReaders", "40",
+                                                    java=java)
+                (row,) = context["classes"]
+                self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]],
+                                 [(40, 0), (40, 0), (0, 40)])
+                self.assertEqual(head["classes_not_rewritten"], 0)
+
     def test_reads_that_are_no_bytecode(self):
         """Nothing that is read so is said to be unused."""
         for java in corners.javas():

@@ -71,6 +71,7 @@ public final class Agent {
             Set<Class<?>> loaded = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
             Rewriting ofLoaded = new Rewriting(
                     options.application, layouts, hooked, type -> type != null && loaded.contains(type));
+            HiddenClasses.rewriting = ofLoaded;
             loaded.addAll(needed);
             List<Class<?>> changed = changed(ofLoaded, instrumentation);
             loaded.addAll(changed);

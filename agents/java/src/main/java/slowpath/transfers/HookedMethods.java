@@ -112,6 +112,7 @@ final class HookedMethods {
                 new Reflected(access, method, type, "interfaces", next));
         String lookup = "java/lang/invoke/MethodHandles$Lookup";
         add(lookup, named("unreflectGetter", "findGetter"), Getter::new);
+        add(lookup, named("defineHiddenClass", "defineHiddenClassWithClassData"), HiddenClass::new);
         add(lookup, named("unreflectVarHandle", "findVarHandle"),
                 around(calls().begin("variableHandle", argument(0))));
     }
@@ -408,6 +409,22 @@ final class HookedMethods {
                 visitMethodInsn(INVOKESTATIC, "slowpath/transfers/Hidden", members,
                         "(" + type + "Ljava/lang/Class;)" + type, false);
             }
+        }
+    }
+
+    /** Where a program makes a hidden class of a file. (Java's own, those of lambdas, are made elsewhere.) */
+    private static final class HiddenClass extends AdviceAdapter {
+        HiddenClass(int access, String owner, String method, String type, MethodVisitor next) {
+            super(Opcodes.ASM9, next, access, method, type);
+        }
+
+        @Override
+        protected void onMethodEnter() {
+            loadThis();
+            loadArg(0);
+            visitMethodInsn(INVOKESTATIC, "slowpath/transfers/HiddenClasses", "rewritten",
+                    "(Ljava/lang/invoke/MethodHandles$Lookup;[B)[B", false);
+            storeArg(0);
         }
     }
 

@@ -138,6 +138,31 @@ final class Rewriting implements ClassFileTransformer {
         }
     }
 
+    /**
+     * A hidden class, which the JVM shows to no transformer; the file as it is, where it is not to be changed.
+     * @param host the name of the class beside which it will be, with points
+     */
+    byte[] ofHidden(ClassLoader loader, String host, byte[] file) {
+        if (!isReader(loader, host)) {
+            return file;
+        }
+        try {
+            if (!finds(loader)) {
+                throw new IllegalStateException("it would not find the agent");
+            }
+            ClassReader reader = new ClassReader(file);
+            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+            // Its own objects are none to watch: by its name no file is found.
+            ClassVisitor reads = FieldReads.visitor(loader, reader, layouts, false, hooked.visitor(reader, writer));
+            reader.accept(reads, ClassReader.EXPAND_FRAMES);
+            return writer.toByteArray();
+        } catch (RuntimeException | Error cause) {
+            failures.increment();
+            missReads(file);
+            return file;
+        }
+    }
+
     /** The class goes on as it was, so none whose fields it reads can be watched. */
     private void missReads(byte[] file) {
         try {
