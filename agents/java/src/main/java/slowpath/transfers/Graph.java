@@ -88,6 +88,8 @@ final class Graph {
             openAll((Collection<?>) object);
         } else if (object instanceof Map) {
             openAll(((Map<?, ?>) object).values());
+        } else if (object instanceof Map.Entry) {
+            open(((Map.Entry<?, ?>) object).getValue());
         } else if (object instanceof Optional) {
             open(((Optional<?>) object).orElse(null));
         } else if (object instanceof AtomicReference) {
