@@ -36,6 +36,12 @@ class WhatCannotBe(unittest.TestCase):
         self.assertIn("'counting' is no (hint: on or off)", self.run_with("counting=no"))
         self.assertIn("cannot read /nowhere", self.run_with("config=/nowhere"))
 
+    def test_remote_methods_that_do_not_exist(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = self.run_with(f"report={folder}/report.jsonl,remote=corners.Corners#fetch,remote=no.Such#fetch,"
+                                 "corners.Corners#fetsh,corners.Corners#main")
+            self.assertIn("'remote' has corners.Corners#fetsh, corners.Corners#main, no.Such#fetch, and no class", said)
+
     def test_no_native_library(self):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"

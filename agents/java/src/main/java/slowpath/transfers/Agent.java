@@ -91,7 +91,8 @@ public final class Agent {
             rewrite(changed(rewriting, instrumentation), names);
         }
         lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
-        new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths).start();
+        new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths,
+                hooked.remoteNotFound).start();
         return options.report.toString();
     }
 

@@ -19,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiPredicate;
 import org.objectweb.asm.AnnotationVisitor;
 import org.objectweb.asm.ClassReader;
@@ -62,6 +63,8 @@ final class HookedMethods {
     }
 
     private final Map<String, List<Hook>> hooks = new HashMap<>();
+    /** Of what the option `remote` names: what no class has had so far. */
+    final Set<String> remoteNotFound = ConcurrentHashMap.newKeySet();
 
     /** @param remoteMethods "package.Class#method": what they return is remote, too */
     HookedMethods(Set<String> remoteMethods) {
@@ -87,8 +90,13 @@ final class HookedMethods {
         for (String remote : remoteMethods) {
             int hash = remote.indexOf('#');
             String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
+            Change change = around(client("option remote").begin("call", nothing(), nothing(), text(shown)));
+            remoteNotFound.add(remote);
             add(remote.substring(0, hash).replace('.', '/'), named(remote.substring(hash + 1)),
-                    around(client("option remote").begin("call", nothing(), nothing(), text(shown))));
+                    (access, owner, method, type, next) -> {
+                        remoteNotFound.remove(remote);
+                        return change.of(access, owner, method, type, next);
+                    });
         }
     }
 

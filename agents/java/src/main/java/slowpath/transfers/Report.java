@@ -14,6 +14,8 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
 
 final class Report {
     private static final int VERSION = 1;
@@ -24,25 +26,30 @@ final class Report {
     private final Backend backend;
     private final Lifetimes lifetimes;
     private final CallPaths callPaths;
+    private final Set<String> remoteNotFound;
     private final long begin = nanosOfEpoch();
     private boolean saidThatItFails;
 
-    /** @param file what {@link #check} has returned */
-    Report(
-            Path file, Options options, Transfers transfers, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
+    /**
+     * @param file what {@link #check} has returned
+     * @param remoteNotFound methods that were named and do not exist so far
+     */
+    Report(Path file, Options options, Transfers transfers, Backend backend, Lifetimes lifetimes, CallPaths callPaths,
+            Set<String> remoteNotFound) {
         this.file = file;
         this.options = options;
         this.transfers = transfers;
         this.backend = backend;
         this.lifetimes = lifetimes;
         this.callPaths = callPaths;
+        this.remoteNotFound = remoteNotFound;
     }
 
     void start() {
         Thread regularly = new Thread(this::writeRegularly, "slowpath-transfers-report");
         regularly.setDaemon(true);
         regularly.start();
-        Runtime.getRuntime().addShutdownHook(new Thread(this::write, "slowpath-transfers-end"));
+        Runtime.getRuntime().addShutdownHook(new Thread(this::end, "slowpath-transfers-end"));
     }
 
     private void writeRegularly() {
@@ -56,6 +63,15 @@ final class Report {
             } catch (Throwable cause) {
                 // Out of memory, maybe even in telling so: there may be some when the next one is due.
             }
+        }
+    }
+
+    private void end() {
+        write();
+        if (!remoteNotFound.isEmpty()) {
+            System.err.println("slowpath: 'remote' has " + String.join(", ", new TreeSet<>(remoteNotFound))
+                    + ", and no class that was loaded has such a method with code that returns an object "
+                    + "(hint: package.Class$Nested#method)");
         }
     }
 

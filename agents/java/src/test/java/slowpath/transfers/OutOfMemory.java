@@ -7,6 +7,7 @@ package slowpath.transfers;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 public final class OutOfMemory {
@@ -25,7 +26,7 @@ public final class OutOfMemory {
                     return method.getReturnType() == String.class ? "none" : null;
                 });
         new Report(file, options, new Transfers(options, backend, lifetimes, null), backend, lifetimes,
-                new CallPaths(options, false)).start();
+                new CallPaths(options, false), Set.of()).start();
         for (int tenths = 0; tenths < 100 && !Files.exists(file); tenths++) {
             Thread.sleep(100);
         }
