@@ -108,7 +108,7 @@ final class FieldMask implements Backend {
     /** A handle that marks the read of a field before it reads. */
     MethodHandle marking(MethodHandle getter, Class<?> type, String field) {
         DataClass dataClass = dataClass(type);
-        int number = dataClass == null ? -1 : dataClass.numberOf(field);
+        int number = dataClass == null ? -1 : dataClass.numberOf(field, getter.type().returnType());
         if (number < 0) {
             return getter;
         }
