@@ -132,6 +132,24 @@ class Failing(unittest.TestCase):
             self.assertEqual(after["responses"], 10)
             self.assertGreater(head["failures"], 0)
 
+    def near_the_end(self, what, frames, *jvm):
+        """What it says, and its report, where so little of a stack is left."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(["java", *jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
+                                  "remote=corners.NearTheEnd#fetch", "-cp", CLASSES, "corners.NearTheEnd", what,
+                                  str(frames)], capture_output=True, text=True, timeout=60)
+            return ran.stdout, ran.stderr, *read_report(report)
+
+    def test_a_stack_that_overflows_in_the_first_hook(self):
+        """What of the agent were made ready there never would be, and each hooked method fail."""
+        for frames in (2, 10, 20, 40, 60, 80, 100):
+            with self.subTest(frames):
+                said, errors, _, contexts = self.near_the_end("receive", frames)
+                self.assertEqual(said, "received 10\n", errors)
+                (later,) = [context for context in contexts if len(context["call_path"]) == 2]
+                self.assertEqual((later["responses"], [row["watched"] for row in later["classes"]]), (10, [10]))
+
     def test_reports_go_on_when_there_is_memory_again(self):
         with tempfile.TemporaryDirectory() as folder:
             ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.OutOfMemory",
