@@ -132,6 +132,20 @@ class Failing(unittest.TestCase):
             self.assertEqual(after["responses"], 10)
             self.assertGreater(head["failures"], 0)
 
+    def test_a_stack_that_overflows_in_to_string(self):
+        """What the thread reads afterwards is use: of what it had before where another toString has called that one, and of
+        what it receives."""
+        for jvm in ([], ["-Xint"]):
+            with self.subTest(jvm), tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run(["java", *jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
+                                "remote=corners.Endless#fetch", "-cp", CLASSES, "corners.Endless", "20"], check=True,
+                               capture_output=True, timeout=60)
+                numbers = {row["class"].partition("$")[2]: row["fields"][0]
+                           for context in read_report(report)[1] for row in context["classes"]}
+                self.assertEqual([(numbers[name]["used"], numbers[name]["printed"]) for name in
+                                  ("Before", "After", "Cycle", "Printed")], [(20, 0), (20, 0), (0, 20), (0, 20)])
+
     def near_the_end(self, what, frames, *jvm):
         """What it says, and its report, where so little of a stack is left."""
         with tempfile.TemporaryDirectory() as folder:
