@@ -164,6 +164,18 @@ class Failing(unittest.TestCase):
                 (later,) = [context for context in contexts if len(context["call_path"]) == 2]
                 self.assertEqual((later["responses"], [row["watched"] for row in later["classes"]]), (10, [10]))
 
+    def test_a_stack_that_overflows_where_a_class_is_rewritten(self):
+        """What that class reads is not watched. Where the JVM has no room to ask the agent, only the JVM says so."""
+        not_rewritten = 0
+        for frames in range(75, 108, 3):
+            with self.subTest(frames):
+                said, errors, head, (context,) = self.near_the_end("load", frames, "-Xint")
+                self.assertEqual(said.splitlines()[-1], "received 10", errors)
+                not_rewritten += head["classes_not_rewritten"]
+                if "ASSERTION FAILED" not in said + errors:
+                    self.assertEqual(context["classes"][0]["fields"][0]["unused"], 0)
+        self.assertGreater(not_rewritten, 0)
+
     def test_reports_go_on_when_there_is_memory_again(self):
         with tempfile.TemporaryDirectory() as folder:
             ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.OutOfMemory",

@@ -58,7 +58,10 @@ public final class NearTheEnd {
             sink = Reader.numberOf(fetch());
         }
         sink = null;
-        System.gc();
+        for (int collection = 0; collection < 2; collection++) {
+            System.gc();
+            Thread.sleep(200);
+        }
         System.out.println("received 10");
     }
 }

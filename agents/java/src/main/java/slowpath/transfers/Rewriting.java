@@ -21,6 +21,11 @@ final class Rewriting implements ClassFileTransformer {
     /** Classes that could not be rewritten. */
     static final LongAdder failures = new LongAdder();
 
+    /** More of these, for which there was no room on the stack to do more. */
+    static volatile int overflows;
+    /** The class files of the last, each with those before, until {@link #findMissedReads} has looked into them. */
+    private static volatile Object[] missed;
+
     private static final Map<ClassLoader, Boolean> FINDS = new WeakHashMap<>();
 
     private final Packages application;
@@ -104,42 +109,64 @@ final class Rewriting implements ClassFileTransformer {
     @Override
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
-        if (name == null || !concerned.test(redefined)) {
-            return null;
-        }
-        boolean isApplication = isOfProgram(loader) && application.contain(name.replace('/', '.'));
-        boolean isReader = isReader(loader, name.replace('/', '.'));
-        if (!isApplication && !isReader && !hooked.hasClass(name)) {
-            return null;
-        }
         try {
-            ClassReader reader = new ClassReader(file);
-            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-            ClassVisitor rewriting = hooked.visitor(reader, writer);
-            if (isReader) {
-                // Who is loaded can get no more fields.
-                boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
-                rewriting = FieldReads.visitor(loader, reader, layouts, isApplication && mayGrow, rewriting);
-            }
-            if (rewriting == writer) {
-                return null;
-            }
-            if (!finds(loader)) {
-                throw new IllegalStateException("it would not find the agent");
-            }
-            reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
-            return writer.toByteArray();
-        } catch (RuntimeException | Error cause) {
-            failures.increment();
-            if (isReader) {
-                missReads(file);
+            return name == null || !concerned.test(redefined) ? null : rewritten(loader, name, redefined, file);
+        } catch (Throwable cause) {
+            try {
+                if (layouts != null) {
+                    missReads(file, layouts);
+                }
+                failures.increment();
+            } catch (Throwable overflow) {
+                synchronized (FINDS) { // Without a call, as that would overflow, too, and the class be missed silently.
+                    missed = layouts == null ? null : new Object[] {file, missed};
+                    overflows++;
+                }
             }
             return null;
         }
     }
 
+    /** Null: it stays as it is. */
+    private byte[] rewritten(ClassLoader loader, String name, Class<?> redefined, byte[] file) {
+        boolean isApplication = isOfProgram(loader) && application.contain(name.replace('/', '.'));
+        boolean isReader = isReader(loader, name.replace('/', '.'));
+        if (!isApplication && !isReader && !hooked.hasClass(name)) {
+            return null;
+        }
+        ClassReader reader = new ClassReader(file);
+        ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+        ClassVisitor rewriting = hooked.visitor(reader, writer);
+        if (isReader) {
+            // Who is loaded can get no more fields.
+            boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
+            rewriting = FieldReads.visitor(loader, reader, layouts, isApplication && mayGrow, rewriting);
+        }
+        if (rewriting == writer) {
+            return null;
+        }
+        if (!finds(loader)) {
+            throw new IllegalStateException("it would not find the agent");
+        }
+        reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
+        return writer.toByteArray();
+    }
+
+    /** To be called before an object is watched. */
+    static void findMissedReads(ClassLayouts layouts) {
+        Object[] all = missed;
+        for (Object[] next = all; next != null; next = (Object[]) next[1]) {
+            missReads((byte[]) next[0], layouts);
+        }
+        if (all != null) {
+            synchronized (FINDS) {
+                missed = missed == all ? null : missed;
+            }
+        }
+    }
+
     /** The class goes on as it was, so none whose fields it reads can be watched. */
-    private void missReads(byte[] file) {
+    private static void missReads(byte[] file, ClassLayouts layouts) {
         try {
             new ClassReader(file).accept(new ClassVisitor(Opcodes.ASM9) {
                 @Override
