@@ -31,6 +31,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TimeZone;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -90,6 +91,10 @@ public final class Sizes {
             }
         });
         print(Encoding.JSON, Collections.unmodifiableList(new Shown()));
+        Map<Object, Object> weak = new WeakHashMap<>(Map.of("key", 5));
+        for (Object value : List.of(weak, weak.keySet(), weak.entrySet(), Collections.unmodifiableMap(weak))) {
+            print(Encoding.JSON, value);
+        }
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();
