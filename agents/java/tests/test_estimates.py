@@ -117,7 +117,8 @@ class Sizes(unittest.TestCase):
                 '"NaN"', "true", '"/tmp/x"', '"Europe/Berlin"', '"java.lang.String"', '"127.0.0.1"', '"AAAAAA=="', "5",
                 "[1,2,3]", "{}", '"file:///tmp/x"', '"UTF-8"', '{"key":5}', '"2026-01-02T03:04:00"', '"03:04:05"',
                 '"2026-01-02T03:04:05.678+01:00"', '"MONDAY"')),
-            str(6 + 5), *[str(8 + 2)] * (1 + 4), "7000000 of 500"])
+            str(6 + 5), *[str(8 + 2)] * (1 + 4),
+            *(str(4 + length) for length in (4, 4, 36, 3, len("2026-01-02 03:04:05.0"), 0, 0, 0)), "7000000 of 500"])
 
 
 if __name__ == "__main__":

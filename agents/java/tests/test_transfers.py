@@ -596,7 +596,7 @@ class Views(unittest.TestCase):
     def test_what_others_have_locked(self):
         """Nobody waits for who has such a lock: that one may wait for a lock that the thread of the program has."""
         self.assertEqual(self.run_with("java", "mask", "corners.Locks"),
-                         ("received 10\n", [("corners.Locks$Holder", 20 * 10)]))
+                         ("received 11\n", [("corners.Locks$Holder", 20 * 11)]))
 
 
 class BehindAnotherAgent(unittest.TestCase):

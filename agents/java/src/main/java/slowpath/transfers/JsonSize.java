@@ -55,7 +55,8 @@ final class JsonSize {
         String type = value.getClass().getName();
         // What the program makes of these classes might be told only by its own code.
         boolean isOfJava = type.startsWith("java.") || type.startsWith("sun.");
-        if (type.startsWith("java.lang.") && value instanceof CharSequence || value instanceof Character) {
+        // None that locks to tell its text, as StringBuffer does.
+        if (value instanceof String || value instanceof StringBuilder || value instanceof Character) {
             return 2 + utf8(value.toString());
         }
         boolean isNumber = value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean;

@@ -4,7 +4,10 @@
  */
 package slowpath.transfers;
 
+import java.io.ByteArrayOutputStream;
 import java.io.File;
+import java.io.StringWriter;
+import java.math.BigDecimal;
 import java.net.InetAddress;
 import java.net.URI;
 import java.nio.ByteBuffer;
@@ -31,6 +34,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TimeZone;
+import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -94,6 +98,11 @@ public final class Sizes {
         Map<Object, Object> weak = new WeakHashMap<>(Map.of("key", 5));
         for (Object value : List.of(weak, weak.keySet(), weak.entrySet(), Collections.unmodifiableMap(weak))) {
             print(Encoding.JSON, value);
+        }
+        for (Object value : List.of("text", new StringBuilder("text"), UUID.randomUUID(), BigDecimal.valueOf(1.5),
+                Timestamp.valueOf("2026-01-02 03:04:05"), new StringBuffer("text"), new StringWriter(),
+                new ByteArrayOutputStream())) {
+            print(Encoding.ROW, value);
         }
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
