@@ -118,6 +118,11 @@ class Failing(unittest.TestCase):
         # What asking for an endpoint calls is part of the call; the failures; no call is left under way.
         self.assertEqual(ran.stdout.split(), ["1", "10", "0"])
 
+    def test_loaders_are_not_asked_who_they_are(self):
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Loaders"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.stdout, "true true\n")
+
     def test_a_stack_that_overflows_in_a_hook(self):
         """It costs the responses of that moment, not all that the thread receives later. Interpreted: compiled code takes
         less of a stack, so that what has begun could find no room where it ends."""

@@ -1,5 +1,5 @@
 /*
- * What is known of objects of libraries, by their identity and as long as they exist: from which endpoint a text
+ * What is known of objects of others, by their identity and as long as they exist: from which endpoint a text
  * came, a query asks or a cursor reads, and over which call path something is waited for. So a parser that is
  * given the body of an answer makes remote objects, and one that reads a file of configuration does not.
  */

@@ -7,8 +7,6 @@ package slowpath.transfers;
 
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
-import java.util.Map;
-import java.util.WeakHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
 import org.objectweb.asm.ClassReader;
@@ -26,7 +24,8 @@ final class Rewriting implements ClassFileTransformer {
     /** The class files of the last, each with those before, until {@link #findMissedReads} has looked into them. */
     private static volatile Object[] missed;
 
-    private static final Map<ClassLoader, Boolean> FINDS = new WeakHashMap<>();
+    /** By loaders' identity, as what they say of it may be the application's code. */
+    private static final Known<Boolean> FINDS = new Known<>();
 
     private final Packages application;
     private final ClassLayouts layouts;
@@ -65,11 +64,9 @@ final class Rewriting implements ClassFileTransformer {
         if (loader == null) {
             return true;
         }
-        synchronized (FINDS) {
-            Boolean known = FINDS.get(loader);
-            if (known != null) {
-                return known;
-            }
+        Boolean known = FINDS.of(loader);
+        if (known != null) {
+            return known;
         }
         boolean finds = false;
         try {
@@ -78,9 +75,7 @@ final class Rewriting implements ClassFileTransformer {
         } catch (ClassNotFoundException | RuntimeException | LinkageError cause) {
             // It does not.
         }
-        synchronized (FINDS) {
-            FINDS.put(loader, finds);
-        }
+        FINDS.remember(loader, finds);
         return finds;
     }
 
