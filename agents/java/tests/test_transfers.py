@@ -548,6 +548,13 @@ class OtherClasses(unittest.TestCase):
         self.assertEqual((said, head["failures"]), ("sum 240.0\n", 0))
         self.assertEqual([context["responses"] for context in contexts], [40, 40])
 
+    def test_annotations_that_name_what_is_not_ready(self):
+        """What it is initialised with is up to the program, and so is when."""
+        said, head, (context,) = self.run_with("remote=corners.Annotated#fetch", "corners.Annotated")
+        self.assertEqual((said, head["failures"]), ("size 5\n", 0))
+        self.assertEqual([(row["class"], row["watched"]) for row in context["classes"]],
+                         [("corners.Annotated$Item", 1)])
+
     def test_reads_that_are_no_bytecode(self):
         """Nothing that is read so is said to be unused."""
         for java in corners.javas():
