@@ -136,10 +136,15 @@ enum Encoding {
         if (value instanceof Enum) {
             return ((Enum<?>) value).name().length();
         }
+        if (value instanceof String || value instanceof StringBuilder) {
+            return JsonSize.utf8((CharSequence) value);
+        }
         String type = value.getClass().getName();
-        boolean isValue = value instanceof String || value instanceof StringBuilder || value instanceof Character
-                || value instanceof Boolean || value instanceof UUID || value instanceof Class || value instanceof URI
-                || value instanceof Number && type.startsWith("java.") || value instanceof InetAddress
+        if (value instanceof Number && type.startsWith("java.")) {
+            return JsonSize.ofNumber(value);
+        }
+        boolean isValue = value instanceof Character || value instanceof Boolean || value instanceof UUID
+                || value instanceof Class || value instanceof URI || value instanceof InetAddress
                 || value instanceof Date && type.startsWith("java.sql.") || type.startsWith("java.time.");
         return isValue ? JsonSize.utf8(value.toString()) : 0;
     }

@@ -47,6 +47,9 @@ final class Opaque {
             "concurrent.ConcurrentLinkedDeque", "concurrent.CopyOnWriteArrayList", "concurrent.CopyOnWriteArraySet",
             "concurrent.LinkedTransferQueue");
 
+    /** Another such class, in which Gson keeps what an object of JSON has. */
+    private static final String OF_GSON = "com.google.gson.internal.LinkedTreeMap";
+
     /**
      * Classes, also those that extend them, that hand on what they are asked, and the field that refers to whom. Nor do
      * these lock.
@@ -117,7 +120,7 @@ final class Opaque {
 
     private static Opaque ofClass(Class<?> type) {
         String name = type.getName();
-        if (HOLDERS.contains(name) || name.startsWith("com.google.protobuf.")) {
+        if (HOLDERS.contains(name) || name.startsWith("com.google.protobuf.") || name.equals(OF_GSON)) {
             return NO;
         }
         Class<?> view = type;

@@ -8,6 +8,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.StringWriter;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.URI;
 import java.nio.ByteBuffer;
@@ -24,6 +25,7 @@ import java.time.ZonedDateTime;
 import java.util.AbstractMap;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.Date;
 import java.util.GregorianCalendar;
@@ -104,6 +106,11 @@ public final class Sizes {
                 new ByteArrayOutputStream())) {
             print(Encoding.ROW, value);
         }
+        BitSet bits = new BitSet();
+        bits.set(0, 1_000_000);
+        print(Encoding.JSON, BigInteger.TEN.pow(100_000).negate());
+        print(Encoding.ROW, new BigDecimal(BigInteger.TEN.pow(100_000), 5));
+        print(Encoding.JSON, bits);
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();
