@@ -212,17 +212,20 @@ class EachFamily(unittest.TestCase):
 
 
 class Shapes(unittest.TestCase):
-    """Which fields JSON fills, and how constants are written, Jackson itself says."""
+    """Which fields JSON fills, and how constants and trees are written, the libraries themselves say."""
+
+    def run_with(self, *command):
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}:{FAMILIES}/families.jar:{FAMILIES}/lib/*", *command],
+                             capture_output=True, text=True, timeout=60, check=True)
+        return ran.stdout.splitlines()
 
     def test_the_agent_takes_annotations_as_jackson_does(self):
-        def run(*command):
-            ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}:{FAMILIES}/families.jar:{FAMILIES}/lib/*", *command],
-                                 capture_output=True, text=True, timeout=60, check=True)
-            return ran.stdout.splitlines()
-
-        by_jackson = run("families.Shapes")
+        by_jackson = self.run_with("families.Shapes")
         self.assertGreater(len(by_jackson), 20)
-        self.assertEqual(run("slowpath.transfers.Shapes", "families.Shapes"), by_jackson)
+        self.assertEqual(self.run_with("slowpath.transfers.Shapes", "families.Shapes"), by_jackson)
+
+    def test_trees_are_as_long_as_their_text(self):
+        self.assertEqual(self.run_with("slowpath.transfers.Trees", "families.Trees"), self.run_with("families.Trees"))
 
 
 if __name__ == "__main__":

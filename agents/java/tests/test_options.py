@@ -124,6 +124,11 @@ class Failing(unittest.TestCase):
         # What asking for an endpoint calls is part of the call; the failures; no call is left under way.
         self.assertEqual(ran.stdout.split(), ["1", "10", "0"])
 
+    def test_loaders_are_not_asked_who_they_are(self):
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Loaders"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual(ran.stdout, "true true\n")
+
     def test_a_stack_that_overflows_in_a_hook(self):
         """It costs the responses of that moment, not all that the thread receives later. Interpreted: compiled code takes
         less of a stack, so that what has begun could find no room where it ends."""
@@ -137,6 +142,50 @@ class Failing(unittest.TestCase):
                         if context["call_path"][-1]["method"] == "fetchAfter"]
             self.assertEqual(after["responses"], 10)
             self.assertGreater(head["failures"], 0)
+
+    def test_a_stack_that_overflows_in_to_string(self):
+        """What the thread reads afterwards is use: of what it had before where another toString has called that one, and of
+        what it receives."""
+        for jvm in ([], ["-Xint"]):
+            with self.subTest(jvm), tempfile.TemporaryDirectory() as folder:
+                report = Path(folder) / "report.jsonl"
+                subprocess.run(["java", *jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
+                                "remote=corners.Endless#fetch", "-cp", CLASSES, "corners.Endless", "20"], check=True,
+                               capture_output=True, timeout=60)
+                numbers = {row["class"].partition("$")[2]: row["fields"][0]
+                           for context in read_report(report)[1] for row in context["classes"]}
+                self.assertEqual([(numbers[name]["used"], numbers[name]["printed"]) for name in
+                                  ("Before", "After", "Cycle", "Printed")], [(20, 0), (20, 0), (0, 20), (0, 20)])
+
+    def near_the_end(self, what, frames, *jvm):
+        """What it says, and its report, where so little of a stack is left."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.jsonl"
+            ran = subprocess.run(["java", *jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
+                                  "remote=corners.NearTheEnd#fetch", "-cp", CLASSES, "corners.NearTheEnd", what,
+                                  str(frames)], capture_output=True, text=True, timeout=60)
+            return ran.stdout, ran.stderr, *read_report(report)
+
+    def test_a_stack_that_overflows_in_the_first_hook(self):
+        """What of the agent were made ready there never would be, and each hooked method fail."""
+        for frames in (2, 10, 20, 40, 60, 80, 100):
+            with self.subTest(frames):
+                said, errors, _, contexts = self.near_the_end("receive", frames)
+                self.assertEqual(said, "received 10\n", errors)
+                (later,) = [context for context in contexts if len(context["call_path"]) == 2]
+                self.assertEqual((later["responses"], [row["watched"] for row in later["classes"]]), (10, [10]))
+
+    def test_a_stack_that_overflows_where_a_class_is_rewritten(self):
+        """What that class reads is not watched. Where the JVM has no room to ask the agent, only the JVM says so."""
+        not_rewritten = 0
+        for frames in range(75, 108, 3):
+            with self.subTest(frames):
+                said, errors, head, (context,) = self.near_the_end("load", frames, "-Xint")
+                self.assertEqual(said.splitlines()[-1], "received 10", errors)
+                not_rewritten += head["classes_not_rewritten"]
+                if "ASSERTION FAILED" not in said + errors:
+                    self.assertEqual(context["classes"][0]["fields"][0]["unused"], 0)
+        self.assertGreater(not_rewritten, 0)
 
     def test_reports_go_on_when_there_is_memory_again(self):
         with tempfile.TemporaryDirectory() as folder:

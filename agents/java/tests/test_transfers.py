@@ -602,6 +602,13 @@ class OtherClasses(unittest.TestCase):
                                  [(40, 0), (40, 0), (0, 40)])
                 self.assertEqual(head["classes_not_rewritten"], 0)
 
+    def test_annotations_that_name_what_is_not_ready(self):
+        """What it is initialised with is up to the program, and so is when."""
+        said, head, (context,) = self.run_with("remote=corners.Annotated#fetch", "corners.Annotated")
+        self.assertEqual((said, head["failures"]), ("size 5\n", 0))
+        self.assertEqual([(row["class"], row["watched"]) for row in context["classes"]],
+                         [("corners.Annotated$Item", 1)])
+
     def test_reads_that_are_no_bytecode(self):
         """Nothing that is read so is said to be unused."""
         for java in corners.javas():
@@ -650,7 +657,7 @@ class Views(unittest.TestCase):
     def test_what_others_have_locked(self):
         """Nobody waits for who has such a lock: that one may wait for a lock that the thread of the program has."""
         self.assertEqual(self.run_with("java", "mask", "corners.Locks"),
-                         ("received 10\n", [("corners.Locks$Holder", 20 * 10)]))
+                         ("received 11\n", [("corners.Locks$Holder", 20 * 11)]))
 
 
 class BehindAnotherAgent(unittest.TestCase):

@@ -1,5 +1,5 @@
 /*
- * Receives collections and maps that are read under a lock, while another thread has all of these.
+ * Receives collections, maps and texts that are read under a lock, while another thread has all of these.
  *   java corners.Locks RESPONSES
  */
 package corners;
@@ -71,7 +71,8 @@ public final class Locks {
         List<Item> list = Collections.synchronizedList(added(new ArrayList<>()));
         Map<Object, Object> map = Collections.synchronizedMap(put(new HashMap<>()));
         Map<Object, Object> table = put(new Hashtable<>());
-        List<Object> locks = List.of(list, map, table, added(new Vector<>()), added(new Stack<>()), put(new Properties()));
+        List<Object> locks = List.of(list, map, table, added(new Vector<>()), added(new Stack<>()), put(new Properties()),
+                new StringBuffer("text"));
         List<Object> received = new ArrayList<>(locks);
         received.addAll(List.of(Collections.unmodifiableList(list), map.values(), table.values(),
                 Collections.unmodifiableMap(map)));

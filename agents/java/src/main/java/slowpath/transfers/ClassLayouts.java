@@ -129,7 +129,7 @@ final class ClassLayouts {
     }
 
     /** Not through the cache of jars, where they would stay open though their loader is thrown away. */
-    private static InputStream open(ClassLoader loader, String file) throws IOException {
+    static InputStream open(ClassLoader loader, String file) throws IOException {
         URL place = loader.getResource(file);
         if (place == null) {
             return loader.getResourceAsStream(file);

@@ -3,7 +3,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.annotation.Annotation;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
@@ -208,8 +207,8 @@ final class DataClass {
 
     /** Whether it has an annotation whose name ends so. */
     static boolean has(AnnotatedElement annotated, String name) {
-        for (Annotation annotation : annotated.getDeclaredAnnotations()) {
-            if (annotation.annotationType().getName().endsWith(name)) {
+        for (Annotations.One annotation : Annotations.of(annotated)) {
+            if (annotation.type.endsWith(name)) {
                 return true;
             }
         }

@@ -5,6 +5,8 @@
  */
 package slowpath.transfers;
 
+import java.net.InetAddress;
+import java.net.URI;
 import java.util.Collection;
 import java.util.Date;
 import java.util.Map;
@@ -129,13 +131,21 @@ enum Encoding {
     /** How many bytes a field of this name and value takes. */
     abstract long of(String name, Object value);
 
-    /** UTF-8 bytes of what a value of the Java library is as text; no method of the application is called. */
+    /** UTF-8 bytes of what a value of Java is as text: of those that tell it without locks and code of the application. */
     private static long text(Object value) {
         if (value instanceof Enum) {
             return ((Enum<?>) value).name().length();
         }
+        if (value instanceof String || value instanceof StringBuilder) {
+            return JsonSize.utf8((CharSequence) value);
+        }
         String type = value.getClass().getName();
-        boolean isValue = type.startsWith("java.") && (!type.startsWith("java.util.") || value instanceof UUID);
+        if (value instanceof Number && type.startsWith("java.")) {
+            return JsonSize.ofNumber(value);
+        }
+        boolean isValue = value instanceof Character || value instanceof Boolean || value instanceof UUID
+                || value instanceof Class || value instanceof URI || value instanceof InetAddress
+                || value instanceof Date && type.startsWith("java.sql.") || type.startsWith("java.time.");
         return isValue ? JsonSize.utf8(value.toString()) : 0;
     }
 }

@@ -49,6 +49,7 @@ final class FieldMask implements Backend {
         if (marks != null && !marks.becomeSample()) {
             return;
         }
+        Rewriting.findMissedReads(layouts);
         if (!layouts.isSeen(object.getClass())) {
             unseen.increment();
             return;

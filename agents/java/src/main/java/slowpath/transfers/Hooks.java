@@ -1,7 +1,7 @@
 /*
- * What rewritten classes call: the agent's only way into the application, and so in nobody's way. Nothing here
- * throws: what is more than counting is done by `attempt`, or by Transfers, which catches what fails. Public for the
- * JVM's sake; not an interface for applications.
+ * What rewritten classes call: the agent's only way into the application, and so in nobody's way. Nothing here throws but
+ * where a stack overflows: what is more than counting is done by `attempt`, or by Transfers, which catches what fails.
+ * Public for the JVM's sake; not an interface for applications.
  */
 package slowpath.transfers;
 
@@ -107,21 +107,32 @@ public final class Hooks {
 
     /**
      * Begin of toString, hashCode or equals of an object; another one is what it is compared with, or null.
-     * @return whether reads are told apart until it ends, for {@link #printed}
+     * @return for {@link #printed}: how many of them are under way now; 0: reads are not told apart for this one
      */
-    public static boolean print(Object object, Object other) {
-        if (!backend.print(object, other)) {
-            return false;
+    public static int print(Object object, Object other) {
+        try {
+            if (!backend.print(object, other)) {
+                return 0;
+            }
+            ThreadState thread = ThreadState.current();
+            thread.print();
+            return thread.printing;
+        } catch (StackOverflowError cause) {
+            overflows++;
+            throw cause; // As its reads would look like use, and its own calls find no room either.
         }
-        ThreadState.current().print();
-        return true;
     }
 
-    public static void printed(boolean begun) {
-        if (begun) {
-            ThreadState thread = ThreadState.current();
-            thread.printing = Math.max(0, thread.printing - 1);
-            thread.printed();
+    /** Its end; with that, of those inside of it, too, of which a stack that overflowed may have left some. */
+    public static void printed(int begun) {
+        if (begun > 0) {
+            try {
+                ThreadState thread = ThreadState.current();
+                thread.printing = begun - 1;
+                thread.printed();
+            } catch (StackOverflowError cause) {
+                overflows++;
+            }
         }
     }
 
@@ -232,6 +243,7 @@ public final class Hooks {
     private static void begin(Supplier<Endpoint> endpoint) {
         ThreadState thread = ThreadState.current();
         if (thread.receiving == 0) {
+            thread.forgetPrinting();
             thread.endpoint = null;
             if (endpoint != null && transfers.isCounting()) {
                 thread.receiving = 1; // What is called for it is part of the call.
@@ -299,6 +311,7 @@ public final class Hooks {
     public static void parse() {
         ThreadState thread = ThreadState.current();
         if (thread.receiving == 0) {
+            thread.forgetPrinting();
             thread.isShown = false;
         }
     }

@@ -4,7 +4,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.annotation.Annotation;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
@@ -45,13 +44,13 @@ final class JsonEnums {
             value.setAccessible(true);
             return JsonSize.of(value.get(constant));
         }
-        Annotation format = JsonNames.annotation(type, JACKSON + "JsonFormat");
-        if (format != null && String.valueOf(JsonNames.value(format, "shape")).startsWith("NUMBER")) {
+        Annotations.One format = JsonNames.annotation(type, JACKSON + "JsonFormat");
+        if (format != null && String.valueOf(format.value("shape")).startsWith("NUMBER")) {
             return String.valueOf(constant.ordinal()).length();
         }
         Field field = type.getDeclaredField(constant.name());
         for (String named : new String[] {JACKSON + "JsonProperty", "com.google.gson.annotations.SerializedName"}) {
-            Annotation annotation = JsonNames.annotation(field, named);
+            Annotations.One annotation = JsonNames.annotation(field, named);
             if (annotation != null) {
                 return JsonSize.of(JsonNames.given(annotation, constant.name()));
             }
@@ -78,7 +77,7 @@ final class JsonEnums {
     }
 
     private static boolean isValue(AccessibleObject member) {
-        Annotation annotation = JsonNames.annotation(member, JACKSON + "JsonValue");
-        return annotation != null && !Boolean.FALSE.equals(JsonNames.value(annotation, "value"));
+        Annotations.One annotation = JsonNames.annotation(member, JACKSON + "JsonValue");
+        return annotation != null && !Boolean.FALSE.equals(annotation.value("value"));
     }
 }

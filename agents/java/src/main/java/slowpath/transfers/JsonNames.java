@@ -5,7 +5,6 @@
  */
 package slowpath.transfers;
 
-import java.lang.annotation.Annotation;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
@@ -61,8 +60,8 @@ final class JsonNames {
         if (!Collection.class.isAssignableFrom(type) && !Map.class.isAssignableFrom(type)) {
             return false;
         }
-        Annotation format = declared(type, "JsonFormat");
-        String shape = format == null ? "" : String.valueOf(value(format, "shape"));
+        Annotations.One format = declared(type, "JsonFormat");
+        String shape = format == null ? "" : String.valueOf(format.value("shape"));
         return !shape.equals("OBJECT") && !shape.equals("POJO");
     }
 
@@ -71,20 +70,20 @@ final class JsonNames {
      * of the text itself: annotations here do not count then.
      */
     private static boolean isBuilt(Class<?> type) {
-        for (Annotation annotation : type.getDeclaredAnnotations()) {
-            if (annotation.annotationType().getName().endsWith(".jackson.databind.annotation.JsonDeserialize")) {
-                Object builder = value(annotation, "builder");
-                Object using = value(annotation, "using");
-                if (builder != null && builder != Void.class
-                        || using instanceof Class && !((Class<?>) using).getName().endsWith("Deserializer$None")) {
+        for (Annotations.One annotation : Annotations.of(type)) {
+            if (annotation.type.endsWith(".jackson.databind.annotation.JsonDeserialize")) {
+                Object builder = annotation.value("builder");
+                Object using = annotation.value("using");
+                if (builder != null && !builder.equals("java.lang.Void")
+                        || using != null && !using.toString().endsWith("Deserializer$None")) {
                     return true;
                 }
             }
         }
         for (Executable creator : creators(type)) {
-            Annotation annotation = annotation(creator, JACKSON + "JsonCreator");
+            Annotations.One annotation = annotation(creator, JACKSON + "JsonCreator");
             if (annotation != null && creator.getParameterCount() == 1) {
-                String mode = String.valueOf(value(annotation, "mode"));
+                String mode = String.valueOf(annotation.value("mode"));
                 boolean isNamed = annotation(creator.getParameters()[0], JACKSON + "JsonProperty") != null;
                 if (mode.equals("DELEGATING") || !mode.matches("PROPERTIES|DISABLED") && !isNamed) {
                     return true;
@@ -159,19 +158,19 @@ final class JsonNames {
             boolean isGetter = element instanceof Method && !isSetter;
             boolean saysMore = false;
             boolean ignores = false;
-            for (Annotation annotation : element.getDeclaredAnnotations()) {
-                String type = annotation.annotationType().getName();
-                String kind = annotation.annotationType().getSimpleName();
+            for (Annotations.One annotation : Annotations.of(element)) {
+                String type = annotation.type;
+                String kind = type.substring(type.lastIndexOf('.') + 1);
                 boolean isJackson = type.startsWith(JACKSON) || type.contains(".jackson.databind.annotation.");
                 saysMore |= isJackson && SAY_MORE.contains(kind);
                 if (type.equals(JACKSON + "JsonIgnore")) {
-                    ignores |= !Boolean.FALSE.equals(value(annotation, "value"));
+                    ignores |= !Boolean.FALSE.equals(annotation.value("value"));
                 } else if (type.equals(JACKSON + "JsonBackReference")) {
                     return null; // Jackson sets it to the object that has this one.
                 } else if (isJackson && kind.matches("JsonGetter|JsonSetter")) {
                     name = given(annotation, name);
                 } else if (type.equals(JACKSON + "JsonProperty")) {
-                    if ("READ_ONLY".equals(String.valueOf(value(annotation, "access"))) && !mayBeFilled) {
+                    if ("READ_ONLY".equals(String.valueOf(annotation.value("access"))) && !mayBeFilled) {
                         return null;
                     }
                     name = given(annotation, name);
@@ -247,9 +246,9 @@ final class JsonNames {
     }
 
     /** Null: the element itself has none of this name. */
-    static Annotation annotation(AnnotatedElement element, String name) {
-        for (Annotation annotation : element.getDeclaredAnnotations()) {
-            if (annotation.annotationType().getName().equals(name)) {
+    static Annotations.One annotation(AnnotatedElement element, String name) {
+        for (Annotations.One annotation : Annotations.of(element)) {
+            if (annotation.type.equals(name)) {
                 return annotation;
             }
         }
@@ -258,8 +257,8 @@ final class JsonNames {
 
     /** The name that Jackson is told of what fills a property; null: none. */
     private static String nameGiven(AnnotatedElement element) {
-        for (Annotation annotation : element.getDeclaredAnnotations()) {
-            String type = annotation.annotationType().getName();
+        for (Annotations.One annotation : Annotations.of(element)) {
+            String type = annotation.type;
             if (type.equals(JACKSON + "JsonProperty") || type.equals(JACKSON + "JsonSetter")) {
                 return given(annotation, null);
             }
@@ -268,41 +267,38 @@ final class JsonNames {
     }
 
     /** The name that an annotation gives, or the one before. */
-    static String given(Annotation annotation, String before) {
-        Object given = value(annotation, "value");
+    static String given(Annotations.One annotation, String before) {
+        Object given = annotation.value("value");
         return given instanceof String && !((String) given).isEmpty() ? (String) given : before;
     }
 
     /** Whether Jackson leaves out all fields of this type. */
     private static boolean isIgnored(Class<?> type) {
-        Annotation annotation = declared(type, "JsonIgnoreType");
-        return annotation != null && !Boolean.FALSE.equals(value(annotation, "value"));
+        Annotations.One annotation = declared(type, "JsonIgnoreType");
+        return annotation != null && !Boolean.FALSE.equals(annotation.value("value"));
     }
 
     /** Names that the class, or the ancestor from which it inherits it, lists in an annotation for reading; null: in none. */
     private static List<String> listedBy(Class<?> type, String annotation) {
-        Annotation found = declared(type, annotation);
-        Object names = found == null ? null : value(found, "value");
-        return names instanceof String[] && !Boolean.TRUE.equals(value(found, "allowSetters"))
-                ? List.of((String[]) names) : null;
+        Annotations.One found = declared(type, annotation);
+        if (found == null || Boolean.TRUE.equals(found.value("allowSetters"))) {
+            return null;
+        }
+        List<String> names = new ArrayList<>();
+        if (found.value("value") instanceof List) {
+            ((List<?>) found.value("value")).forEach(name -> names.add((String) name));
+        }
+        return names;
     }
 
     /** An annotation of Jackson; null: neither the class nor an ancestor has it. */
-    private static Annotation declared(Class<?> type, String name) {
+    private static Annotations.One declared(Class<?> type, String name) {
         for (Class<?> ancestor = type; ancestor != null; ancestor = ancestor.getSuperclass()) {
-            Annotation annotation = annotation(ancestor, JACKSON + name);
+            Annotations.One annotation = annotation(ancestor, JACKSON + name);
             if (annotation != null) {
                 return annotation;
             }
         }
         return null;
-    }
-
-    static Object value(Annotation annotation, String name) {
-        try {
-            return annotation.annotationType().getMethod(name).invoke(annotation);
-        } catch (ReflectiveOperationException | RuntimeException | LinkageError cause) {
-            return null; // Another version.
-        }
     }
 }

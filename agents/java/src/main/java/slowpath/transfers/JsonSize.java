@@ -5,11 +5,14 @@
 package slowpath.transfers;
 
 import java.io.File;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.URL;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.charset.Charset;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
@@ -19,6 +22,7 @@ import java.time.Year;
 import java.time.ZonedDateTime;
 import java.time.temporal.ChronoField;
 import java.time.temporal.TemporalAccessor;
+import java.util.BitSet;
 import java.util.Calendar;
 import java.util.Collection;
 import java.util.Date;
@@ -55,7 +59,11 @@ final class JsonSize {
         String type = value.getClass().getName();
         // What the program makes of these classes might be told only by its own code.
         boolean isOfJava = type.startsWith("java.") || type.startsWith("sun.");
-        if (type.startsWith("java.lang.") && value instanceof CharSequence || value instanceof Character) {
+        // None that locks to tell its text, as StringBuffer does.
+        if (value instanceof String || value instanceof StringBuilder) {
+            return 2 + utf8((CharSequence) value);
+        }
+        if (value instanceof Character) {
             return 2 + utf8(value.toString());
         }
         boolean isNumber = value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean;
@@ -75,13 +83,16 @@ final class JsonSize {
             return 2 + (((ByteBuffer) value).remaining() + 2) / 3 * 4L;
         }
         if (value instanceof char[]) {
-            return 2 + utf8(new String((char[]) value));
+            return 2 + utf8(CharBuffer.wrap((char[]) value));
         }
         if (isArray) {
             return inBrackets(elements.sum(Elements.of(value), element -> 1 + of(element, depth + 1)));
         }
-        if (value instanceof Year || isJson(type)) {
+        if (value instanceof Year) {
             return value.toString().length();
+        }
+        if (JsonTree.isNode(type)) {
+            return of(JsonTree.content(value), depth);
         }
         if (value instanceof TimeZone && isOfJava) {
             return 2 + ((TimeZone) value).getID().length();
@@ -141,6 +152,11 @@ final class JsonSize {
         if (value instanceof OptionalDouble) {
             return ofNumber(((OptionalDouble) value).stream().boxed().findAny().orElse(null));
         }
+        if (value instanceof BitSet && ((BitSet) value).length() > MOST_MEASURED) {
+            long last = ((BitSet) value).length() - 1;
+            long set = ((BitSet) value).get(0, MOST_MEASURED).cardinality() * last / MOST_MEASURED;
+            return 2 + set * (String.valueOf(last).length() + 2);
+        }
         return 2 + value.toString().length();
     }
 
@@ -153,20 +169,24 @@ final class JsonSize {
     }
 
     /** Of a truth, too. What JSON has no number for is a text. */
-    private static long ofNumber(Object value) {
+    static long ofNumber(Object value) {
+        if (value instanceof BigInteger && ((BigInteger) value).bitLength() > MOST_MEASURED) {
+            return digits((BigInteger) value);
+        }
+        if (value instanceof BigDecimal && ((BigDecimal) value).unscaledValue().bitLength() > MOST_MEASURED) {
+            return digits(((BigDecimal) value).unscaledValue()) + (((BigDecimal) value).scale() > 0 ? 1 : 0);
+        }
         String text = String.valueOf(value);
         return text.endsWith("NaN") || text.endsWith("Infinity") ? 2 + text.length() : text.length();
+    }
+
+    private static long digits(BigInteger number) {
+        return (number.signum() < 0 ? 2 : 1) + (long) (number.bitLength() * Math.log10(2));
     }
 
     /** @param elements bytes of all of them, each with a comma */
     private static long inBrackets(long elements) {
         return Math.max(2, 1 + elements);
-    }
-
-    /** Whether it is JSON as a library keeps it, which it writes as its text. */
-    private static boolean isJson(String type) {
-        return type.startsWith("com.fasterxml.jackson.databind.node.") || type.startsWith("tools.jackson.databind.node.")
-                || type.startsWith("com.google.gson.Json");
     }
 
     /** With quotes. */
@@ -176,7 +196,7 @@ final class JsonSize {
     }
 
     /** Of a long text, its begin stands for all. */
-    static long utf8(String text) {
+    static long utf8(CharSequence text) {
         int measured = Math.min(text.length(), MOST_MEASURED);
         long more = 0;
         for (int index = 0; index < measured; index++) {

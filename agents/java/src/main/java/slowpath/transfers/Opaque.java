@@ -23,12 +23,13 @@ final class Opaque {
 
     /**
      * Classes that hold what is in them, and hand it out without asking it, or a comparator, for anything. None that
-     * locks for it (as do Vector, Hashtable, blocking queues): who has that lock may wait for one that this thread has.
+     * locks for it (as do Vector, Hashtable, blocking queues): who has that lock may wait for one that this thread has. None
+     * that changes by it (as does WeakHashMap): the program may have a lock of its own for that.
      */
     private static final Set<String> HOLDERS = names(
             "java.util.", "ArrayList", "ArrayList$SubList", "Arrays$ArrayList", "LinkedList", "ArrayDeque", "PriorityQueue",
             "HashSet", "LinkedHashSet", "RegularEnumSet", "JumboEnumSet", "HashMap", "LinkedHashMap", "TreeMap", "EnumMap",
-            "IdentityHashMap", "WeakHashMap",
+            "IdentityHashMap",
             "HashMap$KeySet", "HashMap$Values", "HashMap$EntrySet",
             "LinkedHashMap$LinkedKeySet", "LinkedHashMap$LinkedValues", "LinkedHashMap$LinkedEntrySet",
             "EnumMap$KeySet", "EnumMap$Values", "EnumMap$EntrySet",
@@ -45,6 +46,9 @@ final class Opaque {
             "concurrent.ConcurrentHashMap", "concurrent.ConcurrentSkipListMap", "concurrent.ConcurrentLinkedQueue",
             "concurrent.ConcurrentLinkedDeque", "concurrent.CopyOnWriteArrayList", "concurrent.CopyOnWriteArraySet",
             "concurrent.LinkedTransferQueue");
+
+    /** Another such class, in which Gson keeps what an object of JSON has. */
+    private static final String OF_GSON = "com.google.gson.internal.LinkedTreeMap";
 
     /**
      * Classes, also those that extend them, that hand on what they are asked, and the field that refers to whom. Nor do
@@ -63,8 +67,8 @@ final class Opaque {
         view("map", "concurrent.ConcurrentHashMap$CollectionView");
         view("base", "ReverseOrderListView", "ReverseOrderDequeView", "LinkedHashMap$ReversedLinkedHashMapView");
         view("list", "LinkedList$ReverseOrderLinkedListView");
-        view("this$0", "AbstractMap$1", "AbstractMap$2", "TreeMap$Values", "TreeMap$EntrySet", "WeakHashMap$KeySet",
-                "WeakHashMap$Values", "WeakHashMap$EntrySet", "LinkedHashSet$1ReverseLinkedHashSetView");
+        view("this$0", "AbstractMap$1", "AbstractMap$2", "TreeMap$Values", "TreeMap$EntrySet",
+                "LinkedHashSet$1ReverseLinkedHashSetView");
     }
 
     private static final Opaque YES = new Opaque(null);
@@ -116,7 +120,7 @@ final class Opaque {
 
     private static Opaque ofClass(Class<?> type) {
         String name = type.getName();
-        if (HOLDERS.contains(name) || name.startsWith("com.google.protobuf.")) {
+        if (HOLDERS.contains(name) || name.startsWith("com.google.protobuf.") || name.equals(OF_GSON)) {
             return NO;
         }
         Class<?> view = type;

@@ -8,9 +8,13 @@ package slowpath.transfers;
 import java.io.File;
 import java.lang.instrument.Instrumentation;
 import java.lang.reflect.InvocationTargetException;
+import java.util.Collections;
+import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 public final class Premain {
+    private static final String CLASS = ".class";
+
     private Premain() {}
 
     public static void premain(String arguments, Instrumentation instrumentation) {
@@ -28,8 +32,10 @@ public final class Premain {
     /** @return where the report will be, or why there will be none */
     private static String start(String arguments, Instrumentation instrumentation, boolean isRunning) {
         try {
-            File jar = new File(Premain.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-            instrumentation.appendToBootstrapClassLoaderSearch(new JarFile(jar));
+            JarFile jar = new JarFile(
+                    new File(Premain.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
+            instrumentation.appendToBootstrapClassLoaderSearch(jar);
+            initialise(jar);
             return Attach.WATCHED + Class.forName("slowpath.transfers.Agent", true, null)
                     .getMethod("start", String.class, Instrumentation.class, boolean.class)
                     .invoke(null, arguments, instrumentation, isRunning);
@@ -37,6 +43,16 @@ public final class Premain {
             return notWatched(cause.getCause());
         } catch (Exception | LinkageError cause) {
             return notWatched(cause);
+        }
+    }
+
+    /** All classes, now: one that is begun near the end of a stack of the application's could never be used again. */
+    private static void initialise(JarFile jar) throws ClassNotFoundException {
+        for (JarEntry entry : Collections.list(jar.entries())) {
+            if (entry.getName().endsWith(CLASS)) {
+                String name = entry.getName().substring(0, entry.getName().length() - CLASS.length());
+                Class.forName(name.replace('/', '.'), true, null);
+            }
         }
     }
 

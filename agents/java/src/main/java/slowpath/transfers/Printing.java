@@ -33,8 +33,8 @@ final class Printing extends AroundMethod {
     @Override
     void begin() {
         loadObjects();
-        call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;)Z");
-        begun = newLocal(Type.BOOLEAN_TYPE);
+        call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;)I");
+        begun = newLocal(Type.INT_TYPE);
         storeLocal(begun);
     }
 
@@ -59,7 +59,7 @@ final class Printing extends AroundMethod {
 
     private void end() {
         loadLocal(begun);
-        call(HOOKS, "printed", "(Z)V");
+        call(HOOKS, "printed", "(I)V");
     }
 
     @Override

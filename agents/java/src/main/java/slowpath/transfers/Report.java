@@ -160,7 +160,7 @@ final class Report {
         return json.end('}')
                 .with("responses_without_context", transfers.withoutContext.sum())
                 .with("failures", transfers.failures.sum() + lifetimes.failures.get() + Hooks.overflows)
-                .with("classes_not_rewritten", Rewriting.failures.sum())
+                .with("classes_not_rewritten", Rewriting.failures.sum() + Rewriting.overflows)
                 .end('}');
     }
 

@@ -7,8 +7,6 @@ package slowpath.transfers;
 
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
-import java.util.Map;
-import java.util.WeakHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
 import org.objectweb.asm.ClassReader;
@@ -21,7 +19,13 @@ final class Rewriting implements ClassFileTransformer {
     /** Classes that could not be rewritten. */
     static final LongAdder failures = new LongAdder();
 
-    private static final Map<ClassLoader, Boolean> FINDS = new WeakHashMap<>();
+    /** More of these, for which there was no room on the stack to do more. */
+    static volatile int overflows;
+    /** The class files of the last, each with those before, until {@link #findMissedReads} has looked into them. */
+    private static volatile Object[] missed;
+
+    /** By loaders' identity, as what they say of it may be the application's code. */
+    private static final Known<Boolean> FINDS = new Known<>();
 
     private final Packages application;
     private final ClassLayouts layouts;
@@ -60,11 +64,9 @@ final class Rewriting implements ClassFileTransformer {
         if (loader == null) {
             return true;
         }
-        synchronized (FINDS) {
-            Boolean known = FINDS.get(loader);
-            if (known != null) {
-                return known;
-            }
+        Boolean known = FINDS.of(loader);
+        if (known != null) {
+            return known;
         }
         boolean finds = false;
         try {
@@ -73,9 +75,7 @@ final class Rewriting implements ClassFileTransformer {
         } catch (ClassNotFoundException | RuntimeException | LinkageError cause) {
             // It does not.
         }
-        synchronized (FINDS) {
-            FINDS.put(loader, finds);
-        }
+        FINDS.remember(loader, finds);
         return finds;
     }
 
@@ -104,35 +104,19 @@ final class Rewriting implements ClassFileTransformer {
     @Override
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
-        if (name == null || !concerned.test(redefined)) {
-            return null;
-        }
-        boolean isApplication = isOfProgram(loader) && application.contain(name.replace('/', '.'));
-        boolean isReader = isReader(loader, name.replace('/', '.'));
-        if (!isApplication && !isReader && !hooked.hasClass(name)) {
-            return null;
-        }
         try {
-            ClassReader reader = new ClassReader(file);
-            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-            ClassVisitor rewriting = hooked.visitor(reader, writer);
-            if (isReader) {
-                // Who is loaded can get no more fields.
-                boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
-                rewriting = FieldReads.visitor(loader, reader, layouts, mayGrow, rewriting);
-            }
-            if (rewriting == writer) {
-                return null;
-            }
-            if (!finds(loader)) {
-                throw new IllegalStateException("it would not find the agent");
-            }
-            reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
-            return writer.toByteArray();
-        } catch (RuntimeException | Error cause) {
-            failures.increment();
-            if (isReader) {
-                missReads(file);
+            return name == null || !concerned.test(redefined) ? null : rewritten(loader, name, redefined, file);
+        } catch (Throwable cause) {
+            try {
+                if (layouts != null) {
+                    missReads(file, layouts);
+                }
+                failures.increment();
+            } catch (Throwable overflow) {
+                synchronized (FINDS) { // Without a call, as that would overflow, too, and the class be missed silently.
+                    missed = layouts == null ? null : new Object[] {file, missed};
+                    overflows++;
+                }
             }
             return null;
         }
@@ -156,15 +140,53 @@ final class Rewriting implements ClassFileTransformer {
             ClassVisitor reads = FieldReads.visitor(loader, reader, layouts, false, hooked.visitor(reader, writer));
             reader.accept(reads, ClassReader.EXPAND_FRAMES);
             return writer.toByteArray();
-        } catch (RuntimeException | Error cause) {
+        } catch (Throwable cause) {
             failures.increment();
-            missReads(file);
+            missReads(file, layouts);
             return file;
         }
     }
 
+    /** Null: it stays as it is. */
+    private byte[] rewritten(ClassLoader loader, String name, Class<?> redefined, byte[] file) {
+        boolean isApplication = isOfProgram(loader) && application.contain(name.replace('/', '.'));
+        boolean isReader = isReader(loader, name.replace('/', '.'));
+        if (!isApplication && !isReader && !hooked.hasClass(name)) {
+            return null;
+        }
+        ClassReader reader = new ClassReader(file);
+        ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+        ClassVisitor rewriting = hooked.visitor(reader, writer);
+        if (isReader) {
+            // Who is loaded can get no more fields.
+            boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
+            rewriting = FieldReads.visitor(loader, reader, layouts, mayGrow, rewriting);
+        }
+        if (rewriting == writer) {
+            return null;
+        }
+        if (!finds(loader)) {
+            throw new IllegalStateException("it would not find the agent");
+        }
+        reader.accept(rewriting, ClassReader.EXPAND_FRAMES);
+        return writer.toByteArray();
+    }
+
+    /** To be called before an object is watched. */
+    static void findMissedReads(ClassLayouts layouts) {
+        Object[] all = missed;
+        for (Object[] next = all; next != null; next = (Object[]) next[1]) {
+            missReads((byte[]) next[0], layouts);
+        }
+        if (all != null) {
+            synchronized (FINDS) {
+                missed = missed == all ? null : missed;
+            }
+        }
+    }
+
     /** The class goes on as it was, so none whose fields it reads can be watched. */
-    private void missReads(byte[] file) {
+    private static void missReads(byte[] file, ClassLayouts layouts) {
         try {
             new ClassReader(file).accept(new ClassVisitor(Opcodes.ASM9) {
                 @Override

@@ -3,7 +3,7 @@
  * text of an object. The counters are raised when hooked methods begin, and each of these restores its own when it ends,
  * however it does, by itself (AroundMethod#restore): so they are right again where a stack overflows in a hook. Public
  * for that. Only of toString and the like, which are called often, it is done in a hook, and what that leaves is mended
- * when a request begins.
+ * when another one ends that this one was called by, or a request or a call of a remote service begins.
  */
 package slowpath.transfers;
 
@@ -62,6 +62,12 @@ public final class ThreadState {
         if (printing == 0) {
             endPrinting();
         }
+    }
+
+    /** Where reads from now on are not made by a toString or the like, unless one of these asks a remote service. */
+    void forgetPrinting() {
+        printing = 0;
+        endLeft();
     }
 
     private void endPrinting() {
@@ -163,8 +169,7 @@ public final class ThreadState {
         if (requests == 0) {
             ofRequest = new ArrayList<>();
             request = begun;
-            printing = 0;
-            endLeft();
+            forgetPrinting();
         }
         requests++;
     }

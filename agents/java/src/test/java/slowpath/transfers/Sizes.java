@@ -4,7 +4,11 @@
  */
 package slowpath.transfers;
 
+import java.io.ByteArrayOutputStream;
 import java.io.File;
+import java.io.StringWriter;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.URI;
 import java.nio.ByteBuffer;
@@ -21,6 +25,7 @@ import java.time.ZonedDateTime;
 import java.util.AbstractMap;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.Date;
 import java.util.GregorianCalendar;
@@ -31,6 +36,8 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TimeZone;
+import java.util.UUID;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -90,6 +97,20 @@ public final class Sizes {
             }
         });
         print(Encoding.JSON, Collections.unmodifiableList(new Shown()));
+        Map<Object, Object> weak = new WeakHashMap<>(Map.of("key", 5));
+        for (Object value : List.of(weak, weak.keySet(), weak.entrySet(), Collections.unmodifiableMap(weak))) {
+            print(Encoding.JSON, value);
+        }
+        for (Object value : List.of("text", new StringBuilder("text"), UUID.randomUUID(), BigDecimal.valueOf(1.5),
+                Timestamp.valueOf("2026-01-02 03:04:05"), new StringBuffer("text"), new StringWriter(),
+                new ByteArrayOutputStream())) {
+            print(Encoding.ROW, value);
+        }
+        BitSet bits = new BitSet();
+        bits.set(0, 1_000_000);
+        print(Encoding.JSON, BigInteger.TEN.pow(100_000).negate());
+        print(Encoding.ROW, new BigDecimal(BigInteger.TEN.pow(100_000), 5));
+        print(Encoding.JSON, bits);
         AtomicInteger measured = new AtomicInteger();
         System.out.println(new Elements().sum(Collections.nCopies(1_000_000, 7), number -> {
             measured.incrementAndGet();

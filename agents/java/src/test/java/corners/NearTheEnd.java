@@ -1,0 +1,67 @@
+/*
+ * Receives its first object so many frames before its stack overflows, or loads there the class that reads these; then
+ * receives ten more, each of which is read.
+ *   java corners.NearTheEnd receive|load FRAMES
+ */
+package corners;
+
+public final class NearTheEnd {
+    static final class Item {
+        int number = 1;
+    }
+
+    static final class Reader {
+        static int numberOf(Item item) {
+            return item.number;
+        }
+    }
+
+    static volatile Object sink;
+    private static int left;
+
+    private NearTheEnd() {}
+
+    static Item fetch() {
+        return new Item();
+    }
+
+    private static void call(int frames, Runnable last) {
+        left = frames;
+        if (frames == 0) {
+            last.run();
+        } else {
+            call(frames - 1, last);
+        }
+    }
+
+    private static void callNearTheEnd(int frames, Runnable last) {
+        overflow(Integer.MAX_VALUE, last);
+        overflow(Integer.MAX_VALUE - left - frames, last);
+    }
+
+    private static void overflow(int frames, Runnable last) {
+        try {
+            call(frames, last);
+        } catch (StackOverflowError cause) {
+            sink = cause;
+        }
+    }
+
+    public static void main(String[] arguments) throws InterruptedException {
+        Item item = new Item();
+        Runnable last = arguments[0].equals("load") ? () -> sink = Reader.numberOf(item) : () -> sink = fetch();
+        Thread small = new Thread(
+                null, () -> callNearTheEnd(Integer.parseInt(arguments[1]), last), "small", 256 << 10);
+        small.start();
+        small.join();
+        for (int response = 0; response < 10; response++) {
+            sink = Reader.numberOf(fetch());
+        }
+        sink = null;
+        for (int collection = 0; collection < 2; collection++) {
+            System.gc();
+            Thread.sleep(200);
+        }
+        System.out.println("received 10");
+    }
+}
