@@ -155,7 +155,8 @@ class Failing(unittest.TestCase):
                 numbers = {row["class"].partition("$")[2]: row["fields"][0]
                            for context in read_report(report)[1] for row in context["classes"]}
                 self.assertEqual([(numbers[name]["used"], numbers[name]["printed"]) for name in
-                                  ("Before", "After", "Cycle", "Printed")], [(20, 0), (20, 0), (0, 20), (0, 20)])
+                                  ("Before", "After", "Cycle", "Printed", "Asking")],
+                                 [(20, 0), (20, 0), (0, 20), (0, 20), (0, 20)])
 
     def near_the_end(self, what, frames, *jvm):
         """What it says, and its report, where so little of a stack is left."""

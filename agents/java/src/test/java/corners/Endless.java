@@ -1,6 +1,6 @@
 /*
  * Makes the text of what refers to itself, and of an object at each depth of a stack: both overflow, some in the midst of
- * a toString. Reads objects that it has received before and after that; its thread serves no request.
+ * a toString; and of what asks others in it. Reads objects that it has received before and after that; its thread serves no request.
  *   java corners.Endless TIMES
  */
 package corners;
@@ -22,6 +22,15 @@ public final class Endless {
         @Override
         public String toString() {
             return "Printed(" + number + ")";
+        }
+    }
+
+    static final class Asking {
+        int number = 1;
+
+        @Override
+        public String toString() {
+            return fetch("Asking(") + number + ")";
         }
     }
 
@@ -58,6 +67,7 @@ public final class Endless {
         int times = Integer.parseInt(arguments[0]);
         Thread small = new Thread(null, () -> {
             for (int time = 0; time < times; time++) {
+                sink = fetch(new Asking()).toString();
                 Before before = fetch(new Before());
                 overflow(fetch(new Cycle())::toString);
                 sink = before.number;

@@ -58,10 +58,15 @@ final class ClassLayouts {
      * they tell of may be another than the one above, which changes classes when it defines them.
      */
     private void compareAmongLoaders(ClassLoader loader, String name, ClassLayout layout) {
+        if (layout == null) {
+            return; // For every loader, but one without the file.
+        }
+        List<String> own = fields(layout);
         known.forEach((other, layouts) -> {
             Optional<ClassLayout> there = layouts.get(name);
-            if (there != null && (isAbove((ClassLoader) other, loader) || isAbove(loader, (ClassLoader) other))) {
-                compare(name, there.orElse(null), layout);
+            if (there != null && !fields(there.orElse(null)).equals(own)
+                    && (isAbove((ClassLoader) other, loader) || isAbove(loader, (ClassLoader) other))) {
+                unseen.add(name);
             }
         });
     }

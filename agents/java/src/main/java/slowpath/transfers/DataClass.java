@@ -233,14 +233,4 @@ final class DataClass {
         }
         return values;
     }
-
-    /** The number of the field that the class means by a name and a type, or -1. */
-    int numberOf(String name, Class<?> type) {
-        int number = fields.size() - 1;
-        while (number >= 0
-                && !(fields.get(number).getName().equals(name) && fields.get(number).getType() == type)) {
-            number--;
-        }
-        return number;
-    }
 }

@@ -10,6 +10,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import org.objectweb.asm.Type;
 
 final class FieldMask implements Backend {
     private static final int MOST_WATCHED = 10_000;
@@ -108,8 +109,8 @@ final class FieldMask implements Backend {
 
     /** A handle that marks the read of a field before it reads. */
     MethodHandle marking(MethodHandle getter, Class<?> type, String field) {
-        DataClass dataClass = dataClass(type);
-        int number = dataClass == null ? -1 : dataClass.numberOf(field, getter.type().returnType());
+        int number = dataClass(type) == null ? -1 : layouts.of(type.getClassLoader(), type.getName().replace('.', '/'))
+                .numberOf(field, Type.getDescriptor(getter.type().returnType()));
         if (number < 0) {
             return getter;
         }

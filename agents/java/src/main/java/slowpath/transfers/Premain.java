@@ -51,7 +51,11 @@ public final class Premain {
         for (JarEntry entry : Collections.list(jar.entries())) {
             if (entry.getName().endsWith(CLASS)) {
                 String name = entry.getName().substring(0, entry.getName().length() - CLASS.length());
-                Class.forName(name.replace('/', '.'), true, null);
+                try {
+                    Class.forName(name.replace('/', '.'), true, null);
+                } catch (LinkageError cause) {
+                    // Of what it is made for, the runtime has nothing: it will not be used.
+                }
             }
         }
     }

@@ -64,10 +64,18 @@ public final class ThreadState {
         }
     }
 
-    /** Where reads from now on are not made by a toString or the like, unless one of these asks a remote service. */
-    void forgetPrinting() {
+    /** Where nothing is printed any more that was begun before. */
+    private void forgetPrinting() {
         printing = 0;
         endLeft();
+    }
+
+    /** The same unless the caller is in a toString or the like; only while the counter is up, the stack is looked at. */
+    void forgetPrintingThatEnded() {
+        if (printing == 0 || !StackWalker.getInstance().walk(frames -> frames.anyMatch(
+                frame -> Printing.is(frame.getMethodName(), frame.getDescriptor())))) {
+            forgetPrinting();
+        }
     }
 
     private void endPrinting() {
