@@ -146,10 +146,10 @@ class Failing(unittest.TestCase):
     def test_a_stack_that_overflows_in_to_string(self):
         """What the thread reads afterwards is use: of what it had before where another toString has called that one, and of
         what it receives."""
-        for jvm in ([], ["-Xint"]):
+        for jvm in ([java, *options] for java in corners.javas() for options in ([], ["-Xint"])):
             with self.subTest(jvm), tempfile.TemporaryDirectory() as folder:
                 report = Path(folder) / "report.jsonl"
-                subprocess.run(["java", *jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
+                subprocess.run([*jvm, f"-javaagent:{AGENT}=report={report},arms-per-second=1000000,"
                                 "remote=corners.Endless#fetch", "-cp", CLASSES, "corners.Endless", "20"], check=True,
                                capture_output=True, timeout=60)
                 numbers = {row["class"].partition("$")[2]: row["fields"][0]

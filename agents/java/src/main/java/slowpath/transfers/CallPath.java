@@ -16,7 +16,7 @@ final class CallPath {
     private static final int MOST_FRAMES = 32;
     /** Deeper than this nobody looks; servers' stacks have about a hundred frames. */
     private static final int MOST_LOOKED_AT = 512;
-    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+    static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
 
     /** Class and method of each frame, the innermost first; and at which instruction. */
     private final String[] names;

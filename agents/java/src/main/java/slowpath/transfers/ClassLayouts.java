@@ -59,7 +59,7 @@ final class ClassLayouts {
      */
     private void compareAmongLoaders(ClassLoader loader, String name, ClassLayout layout) {
         if (layout == null) {
-            return; // For every loader, but one without the file.
+            return; // So it is by every loader, but one without the file, of which that is known.
         }
         List<String> own = fields(layout);
         known.forEach((other, layouts) -> {

@@ -109,8 +109,9 @@ final class FieldMask implements Backend {
 
     /** A handle that marks the read of a field before it reads. */
     MethodHandle marking(MethodHandle getter, Class<?> type, String field) {
-        int number = dataClass(type) == null ? -1 : layouts.of(type.getClassLoader(), type.getName().replace('.', '/'))
-                .numberOf(field, Type.getDescriptor(getter.type().returnType()));
+        ClassLoader loader = type.getClassLoader();
+        ClassLayout layout = loader == null ? null : layouts.of(loader, type.getName().replace('.', '/'));
+        int number = layout == null ? -1 : layout.numberOf(field, Type.getDescriptor(getter.type().returnType()));
         if (number < 0) {
             return getter;
         }

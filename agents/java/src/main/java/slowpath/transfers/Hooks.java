@@ -243,7 +243,7 @@ public final class Hooks {
     private static void begin(Supplier<Endpoint> endpoint) {
         ThreadState thread = ThreadState.current();
         if (thread.receiving == 0) {
-            thread.forgetPrintingThatEnded();
+            attempt(thread::forgetPrintingThatEnded);
             thread.endpoint = null;
             if (endpoint != null && transfers.isCounting()) {
                 thread.receiving = 1; // What is called for it is part of the call.
@@ -311,7 +311,7 @@ public final class Hooks {
     public static void parse() {
         ThreadState thread = ThreadState.current();
         if (thread.receiving == 0) {
-            thread.forgetPrintingThatEnded();
+            attempt(thread::forgetPrintingThatEnded);
             thread.isShown = false;
         }
     }

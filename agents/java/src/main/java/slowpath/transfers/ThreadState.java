@@ -72,7 +72,7 @@ public final class ThreadState {
 
     /** The same unless the caller is in a toString or the like; only while the counter is up, the stack is looked at. */
     void forgetPrintingThatEnded() {
-        if (printing == 0 || !StackWalker.getInstance().walk(frames -> frames.anyMatch(
+        if (printing == 0 || !CallPath.WALKER.walk(frames -> frames.anyMatch(
                 frame -> Printing.is(frame.getMethodName(), frame.getDescriptor())))) {
             forgetPrinting();
         }
