@@ -66,6 +66,8 @@ pub struct Settings {
 enum LoadName {
     /// Ride requests (40 spans each) at a fixed rate.
     RidesAtARate,
+    /// The paper's ten clients, each of which waits for its answer before it asks again.
+    RidesByTenClients,
     /// As many as the processors can serve.
     RidesAtOnce,
     /// A page (one span) at a fixed rate.
@@ -74,8 +76,9 @@ enum LoadName {
     PagesAtOnce,
 }
 
-const LOADS: [LoadName; 4] = [
+const LOADS: [LoadName; 5] = [
     LoadName::RidesAtARate,
+    LoadName::RidesByTenClients,
     LoadName::RidesAtOnce,
     LoadName::PagesAtARate,
     LoadName::PagesAtOnce,
@@ -96,6 +99,7 @@ impl LoadName {
     fn load(self, settings: &Settings) -> Load {
         let (paths, requests, connections, rate) = match self {
             Self::RidesAtARate => (RIDES, settings.rides, 128, Some(settings.ride_rate)),
+            Self::RidesByTenClients => (RIDES, settings.rides, 10, None),
             Self::RidesAtOnce => (RIDES, settings.rides, 128, None),
             Self::PagesAtARate => (PAGES, settings.pages, 16, Some(settings.page_rate)),
             Self::PagesAtOnce => (PAGES, settings.pages, 16, None),

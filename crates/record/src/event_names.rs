@@ -33,9 +33,11 @@ pub const PRESETS: &[(&str, &str, &[&str])] = &[
 /// All presets together, without [`NOT_BY_DEFAULT`].
 const DEFAULT: &str = "default";
 
-/// Left to those who ask for the preset or the event: no analysis reads them, and a busy service fires
-/// hundreds with each request (`slowpath-benches overhead`).
+/// Left to those who ask for the preset or the event: no analysis reads them beside the others, and a
+/// busy service fires hundreds with each request (`slowpath-benches overhead`).
 const NOT_BY_DEFAULT: &[&str] = &[
+    // Tells who sent what is received where packets are not recorded.
+    "irq:softirq_raise",
     "timer:hrtimer_start",
     "timer:timer_expire_entry",
     "timer:timer_expire_exit",
