@@ -58,7 +58,7 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
             "s" => 1e9,
             "ms" => 1e6,
             "us" | "µs" => 1e3,
-            "ns" | "" => 1.0,
+            "ns" => 1.0,
             _ => return Err(explain()),
         };
         let number: f64 = digits.parse().map_err(|_| explain())?;
@@ -398,7 +398,8 @@ mod tests {
         check("+2.5s", Some(TimePoint::Offset(2_500_000_000)));
         check("+300ms", Some(TimePoint::Offset(300_000_000)));
         check("+10us", Some(TimePoint::Offset(10_000)));
-        check("+7", Some(TimePoint::Offset(7)));
+        check("+7ns", Some(TimePoint::Offset(7)));
+        check("+7", None);
         check("soon", None);
         check("+3h", None);
         check("+-1s", None);
