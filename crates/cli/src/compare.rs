@@ -14,7 +14,7 @@ use slowpath_views::OperationName;
 
 use crate::input::{self, InputArgs, Report, how_many};
 use crate::output::print_json;
-use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans, note_hosts_outside};
+use crate::requests::{Chosen, ChosenArgs, LeftOutRow, ensure_spans, note_hosts};
 use crate::{request_tables, tables};
 
 /// Compare slow requests with fast ones, or two recordings: what makes the difference.
@@ -57,7 +57,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
     let all = recorded.all();
     report = report.with(found);
     ensure_spans(&recorded, &report)?;
-    note_hosts_outside(&recorded, range);
+    note_hosts(&recorded, range);
     let mut operations = Operations::new();
     if args.with.is_empty() {
         for (name, requests) in args.by_operation(&recorded, &all, range, &mut operations) {
@@ -90,7 +90,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Report> {
         let all = recorded.all();
         report = report.with(found);
         ensure_spans(&recorded, &report)?;
-        note_hosts_outside(&recorded, later);
+        note_hosts(&recorded, later);
         for (name, requests) in args.by_operation(&recorded, &all, later, &mut operations) {
             let groups = operations.entry(name).or_default();
             requests

@@ -9,7 +9,7 @@ use slowpath_views::{Found, diagnose};
 
 use crate::input::{self, InputArgs, Report};
 use crate::output::print_json;
-use crate::requests::{ChosenArgs, ensure_spans, note_hosts_outside};
+use crate::requests::{ChosenArgs, ensure_spans, note_hosts};
 
 /// Say what makes the slow requests slow: written findings with evidence, worst first.
 #[derive(Args)]
@@ -32,12 +32,12 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     let (recorded, found) = input::requests(&experiment, &run)?;
     let hosts = &recorded.hosts;
     ensure_spans(&recorded, &report)?;
-    note_hosts_outside(&recorded, window);
     if hosts.iter().all(|host| host.lines.is_none()) {
         let why = "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
                    `slowpath record` records them where it has the rights; `slowpath services` needs spans alone";
         return Err(report.nothing(why.to_owned()));
     }
+    note_hosts(&recorded, window);
     let meant = |request: &Request, lines: Option<&Timelines>| args.chosen.means(request, lines);
     let diagnosed = diagnose(
         &experiment,

@@ -23,7 +23,7 @@ use slowpath_requests::RequestId;
 use crate::input::{self, InputArgs, Report};
 use crate::output::finish;
 use crate::output::print_json;
-use crate::requests::{Chosen, ChosenArgs, ensure_spans, note_hosts_outside};
+use crate::requests::{Chosen, ChosenArgs, ensure_spans, note_hosts};
 
 /// Write requests and where their time went for other tools.
 #[derive(Args)]
@@ -111,7 +111,7 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     if args.to != Form::Perfetto {
         ensure_spans(&recorded, &report)?;
     }
-    note_hosts_outside(&recorded, range);
+    note_hosts(&recorded, range);
     let chosen = args.chosen.choose(&recorded, &all, range);
     let mut ids: Vec<Vec<RequestId>> = vec![Vec::new(); hosts.len()];
     for Chosen { of, .. } in &chosen {

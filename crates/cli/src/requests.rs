@@ -192,7 +192,7 @@ pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
     let (hosts, all) = (&recorded.hosts, recorded.all());
     report = report.with(found);
     ensure_spans(&recorded, &report)?;
-    note_hosts_outside(&recorded, range);
+    note_hosts(&recorded, range);
     let mut chosen = args.chosen.choose(&recorded, &all, range);
     let found = chosen.len();
     anyhow::ensure!(
@@ -268,17 +268,23 @@ pub(crate) fn ensure_spans(recorded: &RecordedRequests, report: &Report) -> anyh
     Ok(())
 }
 
-/// Says which of several hosts have no request in the window: it is compared with each host's own clock, and these may
-/// be far apart.
-pub(crate) fn note_hosts_outside(recorded: &RecordedRequests, window: TimeRange) {
-    let several = recorded.hosts.iter().filter(|_| recorded.hosts.len() > 1);
-    for host in several {
+/// Says of which hosts requests tell nothing: those without kernel events; and, of several, those without a request in the
+/// window, which is compared with each host's own clock, and these may be far apart.
+pub(crate) fn note_hosts(recorded: &RecordedRequests, window: TimeRange) {
+    for host in &recorded.hosts {
         let all = host.requests.all();
-        if !all.is_empty() && !all.iter().any(|request| request.window.touches(window)) {
+        let name = shown(&host.name);
+        if !all.is_empty() && host.lines.is_none() {
             eprintln!(
-                "note: host {}: none of its requests lies in the window\n  hint: --begin and --end are compared with each \
-                 host's own clock; `slowpath info` tells when each was recorded",
-                shown(&host.name)
+                "note: host {name}: no kernel events were recorded, so nothing tells what its requests waited for\n  hint: \
+                 `slowpath record` records them where it has the rights"
+            );
+        }
+        let is_outside = !all.iter().any(|request| request.window.touches(window));
+        if recorded.hosts.len() > 1 && !all.is_empty() && is_outside {
+            eprintln!(
+                "note: host {name}: none of its requests lies in the window\n  hint: --begin and --end are compared with \
+                 each host's own clock; `slowpath info` tells when each was recorded"
             );
         }
     }
