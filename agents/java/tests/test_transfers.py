@@ -550,7 +550,20 @@ class OtherClasses(unittest.TestCase):
                 _, _, (context,) = self.run_with(f"{options},remote=corners.Between#fetch", "corners.Between", "40")
                 (row,) = context["classes"]
                 self.assertEqual([(field["name"], field["used"], field["unused"]) for field in row["fields"]],
-                                 [("inherited", 40, 0), ("inheritedNever", 0, 40), ("read", 40, 0), ("never", 0, 40)])
+                                 [("inherited", 40, 0), ("inheritedNever", 0, 40), ("byHandle", 40, 0), ("read", 40, 0),
+                                  ("never", 0, 40)])
+
+    def test_reads_become_unseen_while_objects_are_watched(self):
+        """What was not read of these until then may be read later."""
+        _, head, (context,) = self.run_with("remote=corners.ReadLater$Remote#fetch", "corners.ReadLater", "40")
+        (row,) = context["classes"]
+        (read,) = row["fields"]
+        self.assertEqual((row["watched"], row["censored"], read["unused"], head["failures"]), (40, 40, 0, 0))
+
+    def test_a_loader_that_looks_for_files_under_a_lock(self):
+        said, head, (context,) = self.run_with("remote=isolated.Refreshed$Item#fetch", "isolated.Refreshed", CLASSES)
+        (row,) = context["classes"]
+        self.assertEqual((said, row["watched"], head["failures"]), ("received 1\nrefreshed\n", 1, 0))
 
     def test_a_loader_that_changes_classes(self):
         """Loaders below tell of the class as it was, so its readers are not known to be those of this class."""

@@ -5,10 +5,14 @@
  */
 package corners;
 
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+
 public final class Between {
     static class Base {
         int inherited = 1;
         int inheritedNever = 2;
+        int byHandle = 6;
     }
 
     static class Library extends Base {
@@ -32,10 +36,11 @@ public final class Between {
         return new Item();
     }
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws Throwable {
+        MethodHandle getter = MethodHandles.lookup().findGetter(Library.class, "byHandle", int.class);
         for (int object = Integer.parseInt(arguments[0]); object > 0; object--) {
             Item item = fetch();
-            sink = item.read + item.inside();
+            sink = item.read + item.inside() + (int) getter.invoke((Library) item);
         }
         for (int collection = 0; collection < 2; collection++) {
             System.gc();

@@ -1,6 +1,6 @@
 /*
- * Receives its first object so many frames before its stack overflows, or loads there the class that reads these; then
- * receives ten more, each of which is read.
+ * Receives its first object so many frames before its stack overflows, or loads there the class that reads these and has
+ * received one before; then receives ten more, each of which is read.
  *   java corners.NearTheEnd receive|load FRAMES
  */
 package corners;
@@ -17,6 +17,7 @@ public final class NearTheEnd {
     }
 
     static volatile Object sink;
+    private static Item early;
     private static int left;
 
     private NearTheEnd() {}
@@ -48,15 +49,21 @@ public final class NearTheEnd {
     }
 
     public static void main(String[] arguments) throws InterruptedException {
-        Item item = new Item();
-        Runnable last = arguments[0].equals("load") ? () -> sink = Reader.numberOf(item) : () -> sink = fetch();
+        early = new Item();
+        Runnable last = () -> sink = fetch();
+        if (arguments[0].equals("load")) {
+            early = fetch();
+            last = () -> sink = Reader.numberOf(early);
+        }
+        Runnable atTheEnd = last;
         Thread small = new Thread(
-                null, () -> callNearTheEnd(Integer.parseInt(arguments[1]), last), "small", 256 << 10);
+                null, () -> callNearTheEnd(Integer.parseInt(arguments[1]), atTheEnd), "small", 256 << 10);
         small.start();
         small.join();
         for (int response = 0; response < 10; response++) {
             sink = Reader.numberOf(fetch());
         }
+        early = null;
         sink = null;
         for (int collection = 0; collection < 2; collection++) {
             System.gc();

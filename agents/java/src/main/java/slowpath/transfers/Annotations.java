@@ -18,6 +18,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.objectweb.asm.AnnotationVisitor;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -51,7 +52,27 @@ final class Annotations {
         }
     };
 
+    /** Of classes that were rewritten when they were loaded, by their loader and name. */
+    private static final Known<Map<String, Map<String, List<One>>>> OF_LOADED = new Known<>();
+
     private Annotations() {}
+
+    /**
+     * Those of a class that is being loaded: later its loader would have to be asked for the file, on a thread of the
+     * application's that may have locks for which the loader waits.
+     * @param name with points
+     */
+    static void remember(ClassLoader loader, String name, ClassReader file) {
+        Map<String, List<One>> all = read(file);
+        synchronized (OF_LOADED) {
+            Map<String, Map<String, List<One>>> ofLoader = OF_LOADED.of(loader);
+            if (ofLoader == null) {
+                ofLoader = new ConcurrentHashMap<>();
+                OF_LOADED.remember(loader, ofLoader);
+            }
+            ofLoader.put(name, all.isEmpty() ? Map.of() : all);
+        }
+    }
 
     /** Those that a class, field, method, constructor or parameter has itself; none where the class has no file. */
     static List<One> of(AnnotatedElement element) {
@@ -73,18 +94,28 @@ final class Annotations {
     }
 
     private static Map<String, List<One>> read(Class<?> type) {
-        Map<String, List<One>> all = new HashMap<>();
         ClassLoader loader = type.getClassLoader();
         if (loader == null || type.isArray()) {
-            return all;
+            return Map.of();
+        }
+        Map<String, Map<String, List<One>>> ofLoader = OF_LOADED.of(loader);
+        Map<String, List<One>> remembered = ofLoader == null ? null : ofLoader.get(type.getName());
+        if (remembered != null) {
+            return remembered;
         }
         try (InputStream file = ClassLayouts.open(loader, type.getName().replace('.', '/') + ".class")) {
-            if (file != null) {
-                new ClassReader(file).accept(
-                        visitor(all), ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-            }
+            return file == null ? Map.of() : read(new ClassReader(file));
         } catch (IOException | RuntimeException | LinkageError cause) {
-            all.clear(); // As if there were no file.
+            return Map.of(); // As if there were no file.
+        }
+    }
+
+    private static Map<String, List<One>> read(ClassReader file) {
+        Map<String, List<One>> all = new HashMap<>();
+        try {
+            file.accept(visitor(all), ClassReader.SKIP_CODE | ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+        } catch (RuntimeException cause) {
+            all.clear(); // None that anybody understands.
         }
         return all;
     }

@@ -64,8 +64,8 @@ final class ClassLayouts {
         List<String> own = fields(layout);
         known.forEach((other, layouts) -> {
             Optional<ClassLayout> there = layouts.get(name);
-            if (there != null && !fields(there.orElse(null)).equals(own)
-                    && (isAbove((ClassLoader) other, loader) || isAbove(loader, (ClassLoader) other))) {
+            if (there != null && (isAbove((ClassLoader) other, loader) || isAbove(loader, (ClassLoader) other))
+                    && !fields(there.orElse(null)).equals(own)) {
                 unseen.add(name);
             }
         });

@@ -68,7 +68,7 @@ final class FieldMask implements Backend {
         row.measure(chosen, values);
         row.arm(chosen);
         watchable.slowpath$watch(marks);
-        lifetimes.add(new Sample(object, lifetimes, chosen, row), ofRequest);
+        lifetimes.add(new Sample(object, chosen, row), ofRequest);
     }
 
     /** An entity is about to be told that it is loaded: should it be chosen, what it reads then must not be missed. */
@@ -132,19 +132,23 @@ final class FieldMask implements Backend {
         layouts.missReadsOf(type.getName().replace('.', '/'));
     }
 
-    private static final class Sample extends Lifetimes.Sample {
+    private final class Sample extends Lifetimes.Sample {
+        private final Class<?> type;
         private final Row.Chosen chosen;
         private final Row row;
 
-        Sample(Object object, Lifetimes lifetimes, Row.Chosen chosen, Row row) {
+        Sample(Object object, Row.Chosen chosen, Row row) {
             super(object, lifetimes);
+            type = object.getClass();
             this.chosen = chosen;
             this.row = row;
         }
 
         @Override
         void end(boolean isDead) {
-            row.decide(chosen, isDead);
+            Rewriting.findMissedReads(layouts);
+            // Who reads the class unseen may have come while the object was watched.
+            row.decide(chosen, isDead && layouts.isSeen(type));
         }
     }
 }

@@ -54,10 +54,13 @@ final class HookedMethods {
         final Change change;
         /** Fields of the class that the change uses; where one is missing, it is another version. */
         final List<String> uses;
+        /** What the option `remote` has for it; empty: nothing. */
+        final String named;
 
-        Hook(BiPredicate<String, String> method, Change change, String... uses) {
+        Hook(BiPredicate<String, String> method, Change change, String named, String... uses) {
             this.method = method;
             this.change = change;
+            this.named = named;
             this.uses = List.of(uses);
         }
     }
@@ -92,11 +95,8 @@ final class HookedMethods {
             String shown = remote.substring(0, hash) + "." + remote.substring(hash + 1);
             Change change = around(client("option remote").begin("call", nothing(), nothing(), text(shown)));
             remoteNotFound.add(remote);
-            add(remote.substring(0, hash).replace('.', '/'), named(remote.substring(hash + 1)),
-                    (access, owner, method, type, next) -> {
-                        remoteNotFound.remove(remote);
-                        return change.of(access, owner, method, type, next);
-                    });
+            add(remote.substring(0, hash).replace('.', '/'),
+                    new Hook(named(remote.substring(hash + 1)), change, remote));
         }
     }
 
@@ -252,7 +252,11 @@ final class HookedMethods {
     }
 
     private void add(String owner, BiPredicate<String, String> method, Change change, String... uses) {
-        hooks.computeIfAbsent(owner, none -> new ArrayList<>()).add(new Hook(method, change, uses));
+        add(owner, new Hook(method, change, "", uses));
+    }
+
+    private void add(String owner, Hook hook) {
+        hooks.computeIfAbsent(owner, none -> new ArrayList<>()).add(hook);
     }
 
     private static boolean readsText(String method, String type) {
@@ -284,7 +288,7 @@ final class HookedMethods {
         annotated(file).forEach((annotated, endpoint) -> ofClass.add(new Hook(
                 (method, type) -> annotated.equals(method + type), (access, of, method, type, code) ->
                         around(client("@RemoteObject").begin("call", nothing(), nothing(), text(endpoint)))
-                        .of(access, of, method, type, code))));
+                        .of(access, of, method, type, code), "")));
         if (ofClass.isEmpty()) {
             return next;
         }
@@ -302,12 +306,14 @@ final class HookedMethods {
                 if ((access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE | Opcodes.ACC_BRIDGE)) != 0) {
                     return code;
                 }
+                Hook first = null;
                 for (Hook hook : ofClass) {
                     if (hook.method.test(method, type) && fields.containsAll(hook.uses)) {
-                        return hook.change.of(access, owner, method, type, code);
+                        first = first == null ? hook : first;
+                        remoteNotFound.remove(hook.named);
                     }
                 }
-                return code;
+                return first == null ? code : first.change.of(access, owner, method, type, code);
             }
         };
     }

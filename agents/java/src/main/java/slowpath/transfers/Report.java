@@ -70,8 +70,8 @@ final class Report {
         write();
         if (!remoteNotFound.isEmpty()) {
             System.err.println("slowpath: 'remote' has " + String.join(", ", new TreeSet<>(remoteNotFound))
-                    + ", and no class that was loaded has such a method with code that returns an object "
-                    + "(hint: package.Class$Nested#method)");
+                    + ", and no class that was loaded and could be rewritten has such a method with code that returns "
+                    + "an object (hint: package.Class$Nested#method; classes_not_rewritten in the report)");
         }
     }
 

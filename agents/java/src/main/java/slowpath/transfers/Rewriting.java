@@ -131,15 +131,8 @@ final class Rewriting implements ClassFileTransformer {
             return file;
         }
         try {
-            if (!finds(loader)) {
-                throw new IllegalStateException("it would not find the agent");
-            }
-            ClassReader reader = new ClassReader(file);
-            ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
             // Its own objects are none to watch: by its name no file is found.
-            ClassVisitor reads = FieldReads.visitor(loader, reader, layouts, false, hooked.visitor(reader, writer));
-            reader.accept(reads, ClassReader.EXPAND_FRAMES);
-            return writer.toByteArray();
+            return rewritten(loader, new ClassReader(file), true, false);
         } catch (Throwable cause) {
             failures.increment();
             missReads(file, layouts);
@@ -155,11 +148,19 @@ final class Rewriting implements ClassFileTransformer {
             return null;
         }
         ClassReader reader = new ClassReader(file);
+        if (isApplication) {
+            Annotations.remember(loader, name.replace('/', '.'), reader);
+        }
+        // Who is loaded can get no more fields.
+        boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
+        return rewritten(loader, reader, isReader, mayGrow);
+    }
+
+    /** Null: there is nothing to change. */
+    private byte[] rewritten(ClassLoader loader, ClassReader reader, boolean isReader, boolean mayGrow) {
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         ClassVisitor rewriting = hooked.visitor(reader, writer);
         if (isReader) {
-            // Who is loaded can get no more fields.
-            boolean mayGrow = redefined == null || Watchable.class.isAssignableFrom(redefined);
             rewriting = FieldReads.visitor(loader, reader, layouts, mayGrow, rewriting);
         }
         if (rewriting == writer) {

@@ -33,7 +33,10 @@ final class Row {
     /** In responses that were looked into: those with such objects, and how many objects these were. */
     long responses;
     long objects;
-    /** Objects watched, decided (they died), censored (they outlived their request, or were copied), lost. */
+    /**
+     * Objects watched, decided (they died), censored (they outlived their request, were copied, or may have been read
+     * unseen), lost.
+     */
     long watched;
     long decided;
     long censored;
@@ -213,10 +216,10 @@ final class Row {
         }
     }
 
-    /** An object is watched no longer; dead: it cannot be read any more. */
-    synchronized void decide(Chosen object, boolean dead) {
+    /** An object is watched no longer; all seen: it is dead, and was not read otherwise than is known. */
+    synchronized void decide(Chosen object, boolean allSeen) {
         Seen seen = object.seen;
-        boolean known = dead && !seen.isCopied();
+        boolean known = allSeen && !seen.isCopied();
         if (known) {
             decided++;
             Length length = length(object.weight);
