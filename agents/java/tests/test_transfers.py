@@ -565,6 +565,12 @@ class OtherClasses(unittest.TestCase):
         (row,) = context["classes"]
         self.assertEqual((said, row["watched"], head["failures"]), ("received 1\nrefreshed\n", 1, 0))
 
+    def test_loaders_that_are_thrown_away(self):
+        """Their classes keep what they have received."""
+        said, head, (context,) = self.run_with("remote=isolated.ThrownAway$Item#fetch", "isolated.ThrownAway", CLASSES, "20")
+        (row,) = context["classes"]
+        self.assertEqual((said, row["decided"], head["failures"]), ("left 0\n", 20, 0))
+
     def test_a_loader_that_changes_classes(self):
         """Loaders below tell of the class as it was, so its readers are not known to be those of this class."""
         with tempfile.TemporaryDirectory() as changed:

@@ -74,7 +74,10 @@ final class Annotations {
         }
     }
 
-    /** Those that a class, field, method, constructor or parameter has itself; none where the class has no file. */
+    /**
+     * Those that a class, field, method, constructor or parameter has itself; none where neither was the class remembered
+     * nor has it a file.
+     */
     static List<One> of(AnnotatedElement element) {
         Object member = element instanceof Parameter ? ((Parameter) element).getDeclaringExecutable() : element;
         Class<?> type = member instanceof Class ? (Class<?>) member : ((Member) member).getDeclaringClass();

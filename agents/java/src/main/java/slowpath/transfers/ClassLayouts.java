@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.net.URL;
 import java.net.URLConnection;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -109,16 +110,18 @@ final class ClassLayouts {
         unseen.add(name);
     }
 
-    /** Whether every read of a field of this class by bytecode is seen. */
-    boolean isSeen(Class<?> type) {
-        if (!unseen.isEmpty()) {
-            for (Class<?> ancestor = type; ancestor != Object.class; ancestor = ancestor.getSuperclass()) {
-                if (unseen.contains(ancestor.getName().replace('.', '/'))) {
-                    return false;
-                }
-            }
+    /** Whether every read of a field by bytecode is seen, of a class: its name and those of its ancestors. */
+    boolean isSeen(List<String> names) {
+        return unseen.isEmpty() || Collections.disjoint(unseen, names);
+    }
+
+    /** The names of a class and its ancestors, with slashes. */
+    static List<String> withAncestors(Class<?> type) {
+        List<String> names = new ArrayList<>();
+        for (Class<?> ancestor = type; ancestor != Object.class; ancestor = ancestor.getSuperclass()) {
+            names.add(ancestor.getName().replace('.', '/'));
         }
-        return true;
+        return names;
     }
 
     private ClassLayout find(ClassLoader loader, String name) {

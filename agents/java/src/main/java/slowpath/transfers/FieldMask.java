@@ -51,7 +51,7 @@ final class FieldMask implements Backend {
             return;
         }
         Rewriting.findMissedReads(layouts);
-        if (!layouts.isSeen(object.getClass())) {
+        if (!layouts.isSeen(ClassLayouts.withAncestors(object.getClass()))) {
             unseen.increment();
             return;
         }
@@ -133,13 +133,14 @@ final class FieldMask implements Backend {
     }
 
     private final class Sample extends Lifetimes.Sample {
-        private final Class<?> type;
+        /** Not the class, of which a static field may keep the object: it would never be dead. */
+        private final List<String> classNames;
         private final Row.Chosen chosen;
         private final Row row;
 
         Sample(Object object, Row.Chosen chosen, Row row) {
             super(object, lifetimes);
-            type = object.getClass();
+            classNames = ClassLayouts.withAncestors(object.getClass());
             this.chosen = chosen;
             this.row = row;
         }
@@ -148,7 +149,7 @@ final class FieldMask implements Backend {
         void end(boolean isDead) {
             Rewriting.findMissedReads(layouts);
             // Who reads the class unseen may have come while the object was watched.
-            row.decide(chosen, isDead && layouts.isSeen(type));
+            row.decide(chosen, isDead && layouts.isSeen(classNames));
         }
     }
 }
