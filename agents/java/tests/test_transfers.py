@@ -621,6 +621,11 @@ class OtherClasses(unittest.TestCase):
                                  [(40, 0), (40, 0), (0, 40)])
                 self.assertEqual(head["classes_not_rewritten"], 0)
 
+    def test_classes_that_are_defined_without_a_name(self):
+        _, _, (context,) = self.run_with("remote=isolated.Nameless#fetch", "isolated.Nameless", "40")
+        (row,) = context["classes"]
+        self.assertEqual([(field["used"], field["unused"]) for field in row["fields"]], [(40, 0), (0, 40)])
+
     def test_annotations_that_name_what_is_not_ready(self):
         """What it is initialised with is up to the program, and so is when."""
         said, head, (context,) = self.run_with("remote=corners.Annotated#fetch", "corners.Annotated")
@@ -661,7 +666,7 @@ class Views(unittest.TestCase):
     def check(self, java, backend):
         said, objects = self.run_with(java, backend, "corners.Views")
         self.assertEqual(said, "calls 0, views 27\n")
-        self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 16),
+        self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 18),
                                    ("corners.Views$Item", 20 * 27 * 2)])
 
     def test_mask(self):

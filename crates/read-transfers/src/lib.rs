@@ -146,7 +146,7 @@ pub struct Class {
     pub watched: u64,
     /// Of those, the dead: all use of them (of the field watched, by watchpoints) is known.
     pub decided: u64,
-    /// Of those, which outlived their request or were copied.
+    /// Of those, of which later use cannot be ruled out.
     pub censored: u64,
     /// Of those, whose reads could not be followed, as a collector moved them.
     #[serde(default)]

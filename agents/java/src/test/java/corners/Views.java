@@ -5,6 +5,14 @@
  */
 package corners;
 
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLConnection;
+import java.net.URLStreamHandler;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
 import java.util.AbstractList;
 import java.util.AbstractMap;
 import java.util.ArrayDeque;
@@ -134,6 +142,41 @@ public final class Views {
         }
     }
 
+    /** Is asked by the clock that is so much later. */
+    static final class Clocks extends Clock {
+        @Override
+        public ZoneId getZone() {
+            throw called();
+        }
+
+        @Override
+        public Clock withZone(ZoneId zone) {
+            throw called();
+        }
+
+        @Override
+        public Instant instant() {
+            throw called();
+        }
+
+        @Override
+        public String toString() {
+            throw called();
+        }
+    }
+
+    static final class Places extends URLStreamHandler {
+        @Override
+        protected URLConnection openConnection(URL url) {
+            throw called();
+        }
+
+        @Override
+        protected String toExternalForm(URL url) {
+            throw called();
+        }
+    }
+
     /** What is received with a field that has it. */
     static final class Holder {
         final Object value;
@@ -188,14 +231,15 @@ public final class Views {
         }
     }
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws MalformedURLException {
         List<Object> own = List.of(new Lists(), new Maps(), new Numbers(), Collections.unmodifiableList(new Lists()),
                 Collections.unmodifiableCollection(new Lists()), Collections.synchronizedList(new Lists()),
                 Collections.checkedList(new Lists(), Item.class), new Lists().subList(0, 2), new Maps().keySet(),
                 Collections.unmodifiableList(Collections.synchronizedList(new Lists())), new Maps().values(),
                 Collections.unmodifiableMap(new Maps()), Collections.synchronizedMap(new Maps()),
                 Collections.checkedMap(new Maps(), String.class, Item.class),
-                Collections.newSetFromMap(new SortedMaps()), reversed(new Deques(), Deque.class));
+                Collections.newSetFromMap(new SortedMaps()), reversed(new Deques(), Deque.class),
+                Clock.offset(new Clocks(), Duration.ofDays(1)), new URL(null, "own://host/file", new Places()));
         TreeMap<Item, Item> sorted = new TreeMap<>();
         added(new ArrayList<Item>()).forEach(item -> sorted.put(item, item));
         List<Object> views = List.of(new ArrayList<>(added(new ArrayList<>())), List.of(new Item(1), new Item(2)),

@@ -70,7 +70,8 @@ final class Annotations {
                 ofLoader = new ConcurrentHashMap<>();
                 OF_LOADED.remember(loader, ofLoader);
             }
-            ofLoader.put(name, all.isEmpty() ? Map.of() : all);
+            // Another of the name the JVM will refuse.
+            ofLoader.putIfAbsent(name, all.isEmpty() ? Map.of() : all);
         }
     }
 

@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.Charset;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.OffsetDateTime;
@@ -34,6 +35,8 @@ import java.util.OptionalLong;
 import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.DoubleAccumulator;
+import java.util.concurrent.atomic.LongAccumulator;
 
 final class JsonSize {
     private static final int DEEPEST = 8;
@@ -67,7 +70,9 @@ final class JsonSize {
             return 2 + utf8(value.toString());
         }
         boolean isNumber = value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean;
-        if (isNumber && (isOfJava || type.startsWith("com.google.gson."))) {
+        // The program gives these what they do to tell their number.
+        boolean isComputed = value instanceof LongAccumulator || value instanceof DoubleAccumulator;
+        if (isNumber && !isComputed && (isOfJava || type.startsWith("com.google.gson."))) {
             return ofNumber(value);
         }
         boolean isArray = value.getClass().isArray();
@@ -113,10 +118,14 @@ final class JsonSize {
         if (value instanceof Path && value.getClass().getClassLoader() == null) {
             return 2 + "file://".length() + value.toString().length();
         }
-        if (type.startsWith("java.time.")) {
+        // Not what is of other packages below it, nor clocks: these may have parts that are the program's.
+        if (type.startsWith("java.time.") && type.lastIndexOf('.') == "java.time".length() && !(value instanceof Clock)) {
             return 2 + time(value).length();
         }
-        if (value instanceof URI || value instanceof URL || value instanceof File && isOfJava || type.equals("java.sql.Date")
+        if (value instanceof URL) {
+            return 2 + length((URL) value);
+        }
+        if (value instanceof URI || value instanceof File && isOfJava || type.equals("java.sql.Date")
                 || type.equals("java.sql.Time")) {
             return 2 + value.toString().length();
         }
@@ -158,6 +167,13 @@ final class JsonSize {
             return 2 + set * (String.valueOf(last).length() + 2);
         }
         return 2 + value.toString().length();
+    }
+
+    /** Without its handler, which may be the program's. */
+    private static long length(URL url) {
+        long length = url.getProtocol().length() + 1 + url.getFile().length();
+        length += url.getAuthority() == null || url.getAuthority().isEmpty() ? 0 : 2 + url.getAuthority().length();
+        return length + (url.getRef() == null ? 0 : 1 + url.getRef().length());
     }
 
     /** As ISO 8601 has it in JSON: with seconds, and without the name of a zone. */

@@ -105,7 +105,12 @@ final class Rewriting implements ClassFileTransformer {
     public byte[] transform(
             ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] file) {
         try {
-            return name == null || !concerned.test(redefined) ? null : rewritten(loader, name, redefined, file);
+            if (!concerned.test(redefined)) {
+                return null;
+            }
+            // Who defines it need not have said its name.
+            String own = name == null ? new ClassReader(file).getClassName() : name;
+            return rewritten(loader, own, redefined, file);
         } catch (Throwable cause) {
             try {
                 if (layouts != null) {
