@@ -3,9 +3,9 @@
 //! Chooses requests as `slowpath requests` does and says where the output goes; the forms are those of
 //! crate `slowpath-export`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -140,9 +140,6 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     }
     let path = args.output.clone().unwrap_or_else(|| "-".into());
     let to_standard_output = path.as_os_str() == "-";
-    // A link stays one.
-    let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    let unfinished = unfinished(&target);
     let mut output: Box<dyn Write + Send> = match to_standard_output {
         true => {
             ensure!(
@@ -152,7 +149,8 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
             Box::new(BufWriter::new(io::stdout()))
         }
         false => {
-            let file = File::create(&unfinished).with_context(|| cannot_write(&path))?;
+            let file = File::create(&path)
+                .with_context(|| format!("cannot write {}", shown(&path.display().to_string())))?;
             Box::new(BufWriter::with_capacity(1 << 18, file))
         }
     };
@@ -187,29 +185,9 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
     };
     finish(write())?;
     if !to_standard_output {
-        if unfinished != target {
-            fs::rename(&unfinished, &target).with_context(|| cannot_write(&path))?;
-        }
         say(args, &written, &path.display().to_string())?;
     }
     Ok(report)
-}
-
-/// What a file is called until it is whole, so that who is interrupted leaves what was there before. A device or a pipe
-/// is written to as it is.
-fn unfinished(path: &Path) -> PathBuf {
-    match path.metadata() {
-        Ok(there) if !there.is_file() => path.to_owned(),
-        _ => {
-            let mut name = path.as_os_str().to_owned();
-            name.push(".part");
-            name.into()
-        }
-    }
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", shown(&path.display().to_string()))
 }
 
 impl ExportArgs {

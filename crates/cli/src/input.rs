@@ -49,7 +49,7 @@ pub enum TimePoint {
 pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
     let explain = || {
         format!(
-            "`{text}` is neither nanoseconds since the epoch nor an offset such as +2.5s or +300ms"
+            "`{text}` is neither nanoseconds since the epoch nor an offset with a unit, s, ms, us or ns, such as +2.5s"
         )
     };
     if let Some(offset) = text.strip_prefix('+') {

@@ -310,41 +310,6 @@ fn a_collector_that_has_too_much_to_do_is_asked_again_and_one_that_refuses_says_
 }
 
 #[test]
-fn a_file_is_replaced_when_the_new_one_is_whole() {
-    let Some(folder) = unpacked("cpu-cgroup/cpu-cgroup.tar.zst") else {
-        return;
-    };
-    let trace = folder.join("cpu-cgroup");
-    let output = tempfile::tempdir().expect("a folder");
-    let [file, link] = ["file", "link"].map(|name| output.path().join(name));
-    std::fs::write(&file, "of before").expect("written");
-    std::os::unix::fs::symlink(&file, &link).expect("linked");
-    // Cut off within: files of more than 8 blocks end the process.
-    let cut = "ulimit -f 8; exec \"$0\" export --to otlp -o \"$1\" \"$2\"";
-    let program = env!("CARGO_BIN_EXE_slowpath");
-    let words = ["-c", cut, program].map(OsStr::new);
-    let paths = [link.as_os_str(), trace.as_os_str()];
-    let ended = run("sh", &[&words[..], &paths[..]].concat()).expect("it runs");
-    assert_ne!(ended.status, Some(0));
-    assert!(output.path().join("file.part").exists());
-    assert_eq!(std::fs::read(&file).expect("still there"), b"of before");
-    slowpath_succeeds(
-        &[
-            "export",
-            "--to",
-            "folded",
-            "-o",
-            link.to_str().expect("a plain name"),
-        ],
-        &trace,
-    );
-    assert!(link.is_symlink());
-    let whole = std::fs::read_to_string(&file).expect("text");
-    assert!(whole.lines().all(|line| line.contains(';')), "{whole}");
-    slowpath_succeeds(&["export", "--to", "folded", "-o", "/dev/null"], &trace);
-}
-
-#[test]
 fn folded_stacks_add_up_to_the_requests() {
     each_trace(|trace| {
         let folder = tempfile::tempdir().expect("a folder");
