@@ -50,6 +50,7 @@ public final class ThrownAway {
             Thread.sleep(100);
             loaders.removeIf(loader -> loader.get() == null);
         }
+        Thread.sleep(500); // The agent decides what is dead.
         System.out.println("left " + loaders.size());
     }
 }
