@@ -176,6 +176,11 @@ fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours(
     fs::write(folder.path().join("spans/empty.json"), "").expect("a file");
     let told = services(1);
     assert!(told.contains("spans/empty.json: it is empty"), "{told}");
+    // Nothing of it says yet that it has spans.
+    let begin = r#"{"data":[{"processes":{"p1":{"serv"#;
+    fs::write(folder.path().join("spans/empty.json"), begin).expect("a file");
+    let told = services(1);
+    assert!(told.contains("it ends within its first document"), "{told}");
     fs::remove_file(folder.path().join("spans/empty.json")).expect("removed");
     // So begins what Zstandard compressed.
     let begin = [0x28, 0xb5, 0x2f, 0xfd, 0xa4];

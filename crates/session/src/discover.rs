@@ -146,6 +146,9 @@ impl Search<'_> {
                 self.found.push(Found::Transfers(entry.to_owned()));
             } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
                 self.blank.push((entry.to_owned(), "it is empty"));
+            } else if entry.extension().is_some_and(|name| name == "json") && ends_within(&head) {
+                self.blank
+                    .push((entry.to_owned(), "it ends within its first document"));
             } else if is_named_like_spans(entry) && is_cut_off(&head) {
                 let what = "nothing of it can be decompressed: it is cut off, empty, or asks for more memory than 128 MiB";
                 self.blank.push((entry.to_owned(), what));
@@ -177,6 +180,12 @@ fn of_kernel_but(begin: u64) -> Vec<u64> {
     numbers
         .filter(|number| *number != begin && Some(*number) != root)
         .collect()
+}
+
+/// Whether a short file ends within a document of JSON.
+fn ends_within(head: &[u8]) -> bool {
+    let document = serde_json::from_slice::<serde::de::IgnoredAny>(head);
+    head.len() < SNIFF_BYTES && document.is_err_and(|failure| failure.is_eof())
 }
 
 /// Whether a compressed file has the name of one with spans: `traces.json.zst`.
