@@ -4,6 +4,7 @@ examples java-service and python-service, which wrote down who held the lock whe
 Not about how fast anything is: on a busy machine the holder waits for processors as well as for the disk.
 """
 
+import collections
 import dataclasses
 
 # Shorter times are not worth a claim: clocks are read just outside of what they measure.
@@ -59,11 +60,14 @@ def claims(all_orders, requests, findings, service, operation):
     yield f"each is named {service}: {operation}: {len(named)}", len(named) == len(requests)
     known = [order for order in all_orders if order.request]
 
-    slowest = max(requests, key=lambda one: one["duration_ns"])
-    causes = {state: ns for state, ns in slowest["summary"].items() if state != "UNKNOWN"}
-    share = sum(causes.values()) / slowest["duration_ns"]
-    words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in sorted(causes.items(), key=lambda one: -one[1]))
-    yield f"the slowest one's {slowest['duration_ns'] / 1e6:.1f} ms are known: {words}", share > MOST
+    # Of one alone a virtual machine that stands still for some milliseconds may take a fifth.
+    slowest = sorted(requests, key=lambda one: -one["duration_ns"])[:10]
+    duration = sum(one["duration_ns"] for one in slowest)
+    causes = collections.Counter()
+    for one in slowest:
+        causes.update({state: ns for state, ns in one["summary"].items() if state != "UNKNOWN"})
+    words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in causes.most_common())
+    yield f"the {len(slowest)} slowest ones' {duration / 1e6:.1f} ms are known: {words}", causes.total() > MOST * duration
 
     wrote = [order for order in known if order.wrote]
     on_disk = [order for order in wrote if order.request["summary"].get("BLOCK_DEVICE", 0)]
