@@ -24,7 +24,7 @@ use slowpath_platform::signals::SignalPipe;
 use crate::statistics::quantile;
 use collector::Collector;
 use load::Load;
-use modes::{Mode, Place};
+use modes::{Delays, Mode, Place};
 use server::Server;
 
 /// What to run.
@@ -66,22 +66,22 @@ pub struct Settings {
 enum LoadName {
     /// Ride requests (40 spans each) at a fixed rate.
     RidesAtARate,
-    /// The paper's ten clients, each of which waits for its answer before it asks again.
-    RidesByTenClients,
     /// As many as the processors can serve.
     RidesAtOnce,
     /// A page (one span) at a fixed rate.
     PagesAtARate,
     /// As many as the processors can serve.
     PagesAtOnce,
+    /// The paper's: no pretended delays, ten clients, each of which waits for its answer before it asks again.
+    UndelayedRides,
 }
 
 const LOADS: [LoadName; 5] = [
     LoadName::RidesAtARate,
-    LoadName::RidesByTenClients,
     LoadName::RidesAtOnce,
     LoadName::PagesAtARate,
     LoadName::PagesAtOnce,
+    LoadName::UndelayedRides,
 ];
 
 /// Figures from a machine of which others take more are told with a warning.
@@ -96,13 +96,21 @@ const RIDES: &[&str] = &[
 const PAGES: &[&str] = &["/config"];
 
 impl LoadName {
+    /// Which HotROD is asked.
+    fn delays(self) -> Delays {
+        match self {
+            Self::UndelayedRides => Delays::None,
+            _ => Delays::Pretended,
+        }
+    }
+
     fn load(self, settings: &Settings) -> Load {
         let (paths, requests, connections, rate) = match self {
             Self::RidesAtARate => (RIDES, settings.rides, 128, Some(settings.ride_rate)),
-            Self::RidesByTenClients => (RIDES, settings.rides, 10, None),
             Self::RidesAtOnce => (RIDES, settings.rides, 128, None),
             Self::PagesAtARate => (PAGES, settings.pages, 16, Some(settings.page_rate)),
             Self::PagesAtOnce => (PAGES, settings.pages, 16, None),
+            Self::UndelayedRides => (RIDES, settings.rides, 10, None),
         };
         Load {
             paths,
@@ -315,7 +323,7 @@ fn runs_so_far(text: &str, header: &str) -> Vec<Run> {
         .collect()
 }
 
-/// Starts HotROD in a mode and sends it every load.
+/// Starts HotROD in a mode, as it is and without delays, and sends every load.
 fn one_turn(
     round: u32,
     mode: Mode,
@@ -323,47 +331,49 @@ fn one_turn(
     place: &Place<'_>,
     stopped: &dyn Fn() -> bool,
 ) -> anyhow::Result<Vec<Run>> {
-    let server = Server::start(mode, place, stopped)?;
-    let warm_up = Load {
-        requests: 200,
-        ..LoadName::RidesAtOnce.load(settings)
-    };
-    let sent = |load: &Load| -> anyhow::Result<_> {
-        let answers = load::send(server.address, load, stopped)?;
-        let failed = Failed::of(&answers).context(mode.name())?;
-        Ok((answers, failed))
-    };
-    sent(&warm_up)?;
     let mut runs = Vec::new();
-    for name in LOADS {
-        let before = server.accounts();
-        let (answers, failed) = sent(&name.load(settings))?;
-        // Spans are exported a second later at most; that belongs to the requests.
-        std::thread::sleep(Duration::from_millis(1200));
-        let spent = server.accounts().since(before);
-        let good = answers.latencies.len();
-        let count = (good as u64 + failed.count()) as f64;
-        runs.push(Run {
-            round,
-            mode,
-            load: name,
-            answered: good as u64,
-            failed,
-            per_second: good as f64 / answers.took.as_secs_f64(),
-            mean: answers.latencies.iter().sum::<f64>() / good as f64,
-            median: quantile(&answers.latencies, 0.5),
-            p99: quantile(&answers.latencies, 0.99),
-            server_cpu: spent.server.as_secs_f64() * 1e6 / count,
-            observers_cpu: spent.observers.as_secs_f64() * 1e6 / count,
-            others_percent: spent.others_percent(),
-        });
+    for delays in [Delays::Pretended, Delays::None] {
+        let server = Server::start(mode, delays, place, stopped)?;
+        let sent = |load: &Load| -> anyhow::Result<_> {
+            let answers = load::send(server.address, load, stopped)?;
+            let failed = Failed::of(&answers).context(mode.name())?;
+            Ok((answers, failed))
+        };
+        let warm_up = Load {
+            requests: 200,
+            ..LoadName::RidesAtOnce.load(settings)
+        };
+        sent(&warm_up)?;
+        for name in LOADS.into_iter().filter(|name| name.delays() == delays) {
+            let before = server.accounts();
+            let (answers, failed) = sent(&name.load(settings))?;
+            // Spans are exported a second later at most; that belongs to the requests.
+            std::thread::sleep(Duration::from_millis(1200));
+            let spent = server.accounts().since(before);
+            let good = answers.latencies.len();
+            let count = (good as u64 + failed.count()) as f64;
+            runs.push(Run {
+                round,
+                mode,
+                load: name,
+                answered: good as u64,
+                failed,
+                per_second: good as f64 / answers.took.as_secs_f64(),
+                mean: answers.latencies.iter().sum::<f64>() / good as f64,
+                median: quantile(&answers.latencies, 0.5),
+                p99: quantile(&answers.latencies, 0.99),
+                server_cpu: spent.server.as_secs_f64() * 1e6 / count,
+                observers_cpu: spent.observers.as_secs_f64() * 1e6 / count,
+                others_percent: spent.others_percent(),
+            });
+        }
     }
     Ok(runs)
 }
 
-/// Builds HotROD three times, where that has not been done, and the library for its events.
+/// Builds HotROD in its variants, where that has not been done, and the library for its events.
 fn build(root: &Path, programs: &Path, library: &Path) -> anyhow::Result<()> {
-    if !programs.join("hotrod-getpid").is_file() {
+    if !programs.join("undelayed/hotrod-getpid").is_file() {
         eprintln!("building HotROD (a minute or two)");
         let status = Command::new("sh")
             .arg(root.join("overhead/build.sh"))

@@ -40,6 +40,15 @@ pub const ALL: [Mode; 6] = [
     Mode::FakeCallStandard,
 ];
 
+/// Whether HotROD pretends that its databases take time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delays {
+    /// As its source has it: it sleeps 0.25 s for each ride.
+    Pretended,
+    /// It has none, as in the paper.
+    None,
+}
+
 /// Where things lie and listen.
 pub struct Place<'a> {
     /// The program to measure.
@@ -70,7 +79,11 @@ impl Mode {
     }
 
     /// The command that starts HotROD with `arguments`.
-    pub fn command(self, place: &Place<'_>, arguments: &[String]) -> Command {
+    pub fn command(self, delays: Delays, place: &Place<'_>, arguments: &[String]) -> Command {
+        let folder = match delays {
+            Delays::Pretended => place.programs.to_owned(),
+            Delays::None => place.programs.join("undelayed"),
+        };
         let program = match self {
             Self::NoTracing | Self::Spans => "hotrod-plain",
             Self::Snapshot | Self::Standard => "hotrod",
@@ -82,7 +95,7 @@ impl Mode {
                 .to_vec(),
             _ => self.recorder(place),
         };
-        words.push(place.programs.join(program).into());
+        words.push(folder.join(program).into());
         words.extend(arguments.iter().map(OsString::from));
         let mut command = Command::new(&words[0]);
         command

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::accounts::{self, Accounts};
 use super::load;
-use super::modes::{Mode, Place};
+use super::modes::{Delays, Mode, Place};
 
 const START: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(60);
@@ -32,6 +32,7 @@ impl Server {
     /// Where it does not start; with the end of what it said.
     pub fn start(
         mode: Mode,
+        delays: Delays,
         place: &Place<'_>,
         stopped: &dyn Fn() -> bool,
     ) -> anyhow::Result<Self> {
@@ -52,10 +53,13 @@ impl Server {
         // One database connection for all requests would make them wait for each other and for
         // nothing else, and so would few workers.
         arguments.push("--fix-disable-db-conn-mutex".into());
-        arguments.push("--fix-db-query-delay=1ms".into());
+        arguments.push(match delays {
+            Delays::Pretended => "--fix-db-query-delay=1ms".into(),
+            Delays::None => "--fix-db-query-delay=0".into(),
+        });
         arguments.push("--fix-route-worker-pool-size=2000".into());
         let child = mode
-            .command(place, &arguments)
+            .command(delays, place, &arguments)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)

@@ -59,10 +59,10 @@ impl LoadName {
     fn title(self, settings: &Settings) -> String {
         match self {
             Self::RidesAtARate => format!("Rides, {} a second", settings.ride_rate),
-            Self::RidesByTenClients => "Rides, by 10 clients".to_owned(),
             Self::RidesAtOnce => "Rides, as fast as they are answered".to_owned(),
             Self::PagesAtARate => format!("Pages, {} a second", settings.page_rate),
             Self::PagesAtOnce => "Pages, as fast as they are answered".to_owned(),
+            Self::UndelayedRides => "Rides without pretended delays, by 10 clients".to_owned(),
         }
     }
 }
