@@ -34,7 +34,7 @@ pub fn run(args: &DiagnoseArgs) -> anyhow::Result<Report> {
     ensure_spans(&recorded, &report)?;
     if hosts.iter().all(|host| host.lines.is_none()) {
         let why = "no kernel events were recorded, so nothing tells what the requests waited for\n  hint: \
-                   `slowpath record` records them where it has the rights; `slowpath services` needs files of spans alone";
+                   `slowpath record` records them where it has the rights; `slowpath services` needs only files of spans";
         return Err(report.nothing(why.to_owned()));
     }
     note_hosts(&recorded, window);

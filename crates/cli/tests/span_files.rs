@@ -164,34 +164,55 @@ fn what_may_be_in_a_path_that_cannot_be_read_is_not_said_to_be_asked_for_wrongly
 }
 
 #[test]
-fn an_empty_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours() {
+fn a_blank_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours() {
     let folder = mixed();
-    fs::write(folder.path().join("empty.json"), "").expect("a file");
     let services = |expected| {
         let printed = slowpath(&["services", "--json"], folder.path());
         assert_eq!(printed.status, Some(expected), "{}", printed.stderr);
         printed.stderr
     };
+    fs::write(folder.path().join("empty.json"), "").expect("a file");
     services(0);
-    fs::write(folder.path().join("spans/empty.json"), "").expect("a file");
-    let told = services(1);
-    assert!(told.contains("spans/empty.json: it is empty"), "{told}");
+    let check = |name: &str, content: &[u8], expected: &str| {
+        let file = folder.path().join("spans").join(name);
+        fs::write(&file, content).expect("a file");
+        let told = services(1);
+        assert!(told.contains(&format!("{name}: {expected}")), "{told}");
+        // Named alone, it holds nothing, and why is said.
+        let alone = slowpath(&["services"], &file);
+        assert_eq!(alone.status, Some(3), "{}", alone.stderr);
+        assert!(alone.stderr.contains(expected), "{}", alone.stderr);
+        fs::remove_file(file).expect("removed");
+    };
+    for name in ["a.json", "a.jsonl", "a.pb", "A.JSON", "a.json.gz"] {
+        check(name, b"", "it is empty");
+        check(name, b"\n \n", "it is empty");
+    }
     // Nothing of it says yet that it has spans.
-    let begin = r#"{"data":[{"processes":{"p1":{"serv"#;
-    fs::write(folder.path().join("spans/empty.json"), begin).expect("a file");
-    let told = services(1);
-    assert!(told.contains("it ends within its first document"), "{told}");
-    fs::remove_file(folder.path().join("spans/empty.json")).expect("removed");
-    // So begins what Zstandard compressed.
-    let begin = [0x28, 0xb5, 0x2f, 0xfd, 0xa4];
-    fs::write(folder.path().join("spans/cut.json.zst"), begin).expect("a file");
-    let told = services(1);
-    assert!(
-        told.contains("spans/cut.json.zst: nothing of it can be decompressed"),
-        "{told}"
-    );
-    fs::remove_file(folder.path().join("spans/cut.json.zst")).expect("removed");
-    fs::write(folder.path().join("spans/access.log.zst"), begin).expect("a file");
-    fs::write(folder.path().join("spans/package.json"), "{}").expect("a file");
+    let cut = r#"{"data":[{"processes":{"p1":{"serv"#;
+    let ends = "it ends within its first document";
+    check("cut.json", cut.as_bytes(), ends);
+    check("cut.jsonl", cut.as_bytes(), ends);
+    check("marked.json", format!("\u{feff}{cut}").as_bytes(), ends);
+    let compressed = zstd::encode_all(cut.as_bytes(), 1).expect("compressed");
+    check("cut.json.zst", &compressed, ends);
+    let nothing = "nothing of it can be decompressed";
+    check("cut.json.zst", &compressed[..5], nothing);
+
+    let write = |name: &str, content: &[u8]| {
+        fs::write(folder.path().join("spans").join(name), content).expect("a file");
+    };
+    write("access.log", b"");
+    write("access.log.zst", &compressed[..5]);
+    write("package.json", b"{}");
+    let long = format!("{{\"a\": \"{}\"}}", "b".repeat(1 << 15));
+    write("long.json", long.as_bytes());
+    write("lines.json", b"{\"a\":1}\n{\"b\":2}\n");
+    write("cut-lines.jsonl", b"{\"a\":1}\n{\"b\":");
+    write("comment.json", b"{\n // of the user\n \"a\": 1\n}\n");
     services(0);
+    // A recording's manifest is no file of spans, and is told as what it is.
+    write("slowpath.json", b"{\"format_version\":");
+    let told = slowpath(&["services"], folder.path()).stderr;
+    assert!(!told.contains(ends), "{told}");
 }

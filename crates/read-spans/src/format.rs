@@ -1,13 +1,14 @@
 //! Which format of spans a file has, told by its content.
 //!
-//! Two questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
-//! a reader, told that it does, asks only how they are encoded.
+//! Three questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
+//! [`why_blank`] asks whether nobody can tell; a reader, told that it does, asks only how they are encoded.
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use memchr::memmem;
+use serde::de::IgnoredAny;
 
 use crate::protobuf::{Likeness, likeness};
 
@@ -63,9 +64,28 @@ pub fn sniff_spans(head: &[u8]) -> Option<SpanFormat> {
     }
 }
 
-/// Whether a file that begins like this, as far as [`sniff_spans`] needs it, is compressed and nothing of it can be had.
-pub fn is_cut_off(head: &[u8]) -> bool {
-    compression_of(head) != Compression::None && plain(head).is_empty()
+/// Why nothing can be had of a file, plain or compressed, that begins like this, as far as [`sniff_spans`] needs it;
+/// `None` where something can, or where more than its head would have to be seen.
+pub fn why_blank(head: &[u8]) -> Option<&'static str> {
+    let plain = plain(head);
+    if compression_of(head) != Compression::None && plain.is_empty() {
+        return Some(
+            "nothing of it can be decompressed: it is cut off, empty, or asks for more memory than 128 MiB",
+        );
+    }
+    // Neither the file nor, where it is compressed, its text may go beyond what is looked at.
+    let sees_its_end = head.len() < bytes_to_sniff(head) && plain.len() < SNIFF_BYTES;
+    let ends_within = || {
+        let document = serde_json::from_slice::<IgnoredAny>(without_mark(&plain));
+        document.is_err_and(|failure| failure.is_eof())
+    };
+    match encoding_of(&plain) {
+        Encoding::Empty if sees_its_end => Some("it is empty"),
+        Encoding::Json if sees_its_end && ends_within() => {
+            Some("it ends within its first document")
+        }
+        _ => None,
+    }
 }
 
 /// What the head of a file holds. If compressed, it ends in the middle: what it gives until then is enough.
@@ -94,9 +114,11 @@ fn sniff_json(head: &[u8]) -> Option<SpanFormat> {
     if has("\"resourceSpans\"") || has("\"resource_spans\"") || has("\"scopeSpans\"") {
         return Some(SpanFormat::OtlpJson);
     }
-    let jaeger = has("\"traceID\"")
-        && (has("\"spans\"") || has("\"processes\"") || has("\"operationName\""));
-    jaeger.then_some(SpanFormat::JaegerJson)
+    let of_trace = has("\"traceID\"");
+    let has_spans = of_trace && (has("\"spans\"") || has("\"operationName\""));
+    // The processes of a trace may come before everything else, and be more than what is looked at.
+    let has_processes = has("\"processes\"") && (of_trace || has("\"serviceName\""));
+    (has_spans || has_processes).then_some(SpanFormat::JaegerJson)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +148,8 @@ pub(crate) enum Encoding {
 
 /// How spans are encoded in what begins so.
 pub(crate) fn encoding_of(head: &[u8]) -> Encoding {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    match (text.trim_ascii_start().first(), head.first()) {
+    let text = without_mark(head).trim_ascii_start();
+    match (text.first(), head.first()) {
         (None, _) => Encoding::Empty,
         // The tag of a request's field is a line break, and its length may be a bracket.
         (_, Some(0x0a)) if likeness(head) == Likeness::Sure => Encoding::Protobuf,
@@ -137,6 +159,11 @@ pub(crate) fn encoding_of(head: &[u8]) -> Encoding {
         _ if sized(head).next().is_some() => Encoding::Sized,
         _ => Encoding::Unknown,
     }
+}
+
+/// What stands behind a byte-order mark.
+fn without_mark(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
 }
 
 /// Messages that are not empty, each as far as it is there, until one that cannot be; an empty one where nothing but
@@ -189,6 +216,12 @@ mod tests {
             Some(SpanFormat::JaegerJson),
         );
         check(b"{\"resourceSpans\":[]}", Some(SpanFormat::OtlpJson));
+        check(
+            b"{\"processes\":{\"p1\":{\"serviceName\":\"a\"",
+            Some(SpanFormat::JaegerJson),
+        );
+        check(b"{\"processes\":4,\"name\":\"web\"}", None);
+        check(b"{\"serviceName\":\"web\",\"spans\":2}", None);
         check(b"{\"format_version\":1,\"host\":\"a\"}", None);
         check(b"{\"traceID\":\"a\",\"msg\":\"a line of a log\"}", None);
         check(b"", None);

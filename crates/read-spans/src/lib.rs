@@ -18,7 +18,7 @@ mod span;
 mod told;
 mod window;
 
-pub use format::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, is_cut_off, sniff_spans};
+pub use format::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, sniff_spans, why_blank};
 pub use read::{ReadOptions, read_spans};
 pub use sink::{Collected, SpanSink};
 pub use span::{Attribute, AttributeValue, Reference, ReferenceKind, Span, SpanKind, SpanStatus};

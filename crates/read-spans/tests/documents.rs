@@ -6,7 +6,7 @@ mod support;
 
 use std::io::Write;
 
-use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, is_cut_off, sniff_spans};
+use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, sniff_spans, why_blank};
 
 use support::{told, wrong};
 
@@ -166,11 +166,58 @@ fn a_file_of_spans_that_hardly_compresses_is_one() {
     let whole = OTLP.trim_end().strip_suffix('}').expect("an object");
     let zstd =
         zstd::encode_all(format!("{whole}, \"noise\": \"{noise}\"}}").as_bytes(), 1).unwrap();
-    assert!(is_cut_off(&zstd[..SNIFF_BYTES]));
+    assert!(why_blank(&zstd[..SNIFF_BYTES]).is_some());
     let head = &zstd[..bytes_to_sniff(&zstd).min(zstd.len())];
-    assert!(!is_cut_off(head));
+    assert_eq!(why_blank(head), None);
     assert_eq!(sniff_spans(head), Some(SpanFormat::OtlpJson));
-    assert!(!is_cut_off(OTLP.as_bytes()) && !is_cut_off(&[]));
+}
+
+#[test]
+fn processes_may_fill_all_that_is_looked_at() {
+    let process = |number| format!(r#""p{number}":{{"serviceName":"s{number}"}}"#);
+    let processes = (0..1000).map(process).collect::<Vec<_>>().join(",");
+    let file = format!(
+        r#"{{"data":[{{"processes":{{{processes}}},"spans":[
+        {{"traceID":"aa","spanID":"1","operationName":"x","startTime":1,"duration":1,"processID":"p999"}}]}}]}}"#
+    );
+    let head = &file.as_bytes()[..SNIFF_BYTES];
+    assert_eq!(sniff_spans(head), Some(SpanFormat::JaegerJson));
+    assert_eq!(
+        told(file.as_bytes()),
+        "aa/1 s999 x 1000..2000 Internal Unset\n"
+    );
+}
+
+#[test]
+fn a_file_is_blank_whose_end_is_seen_before_anything_of_it() {
+    let compressed = |text: &str, level| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.finish().unwrap()
+    };
+    let check = |text: &str, expected: Option<&str>| {
+        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        let well = compressed(text, flate2::Compression::best());
+        let not_at_all = compressed(text, flate2::Compression::none());
+        for file in [text.as_bytes(), &zstd, &well, &not_at_all] {
+            let head = &file[..bytes_to_sniff(file).min(file.len())];
+            assert_eq!(why_blank(head), expected, "{text:.40} {}", file.len());
+        }
+    };
+    let (empty, ends) = ("it is empty", "it ends within its first document");
+    check(" \r\n", Some(empty));
+    check("\u{feff}", Some(empty));
+    check("{\"data\":[{\"processes\":{\"p1\":{\"serv", Some(ends));
+    check("\u{feff}\n[{\"a\":1},", Some(ends));
+    let long = "a".repeat(SNIFF_BYTES);
+    check(&format!("{{\"a\":\"{long}\"}}"), None);
+    check("{\"a\":1}\n{\"b\":", None);
+    check("{\"a\": 1, // of other programs\n", None);
+    check("text", None);
+    // What can be decompressed of a cut file ends as well.
+    let cut = compressed("{\"a\":1}", flate2::Compression::none());
+    assert_eq!(why_blank(&cut[..cut.len() - 9]), Some(ends));
+    assert_eq!(why_blank(&[]), Some(empty));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use slowpath_model::{Diagnostic, DiagnosticCode, Place};
-use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, is_cut_off, sniff_spans};
+use slowpath_read_spans::{SNIFF_BYTES, SpanFormat, bytes_to_sniff, sniff_spans, why_blank};
 use slowpath_read_transfers::is_transfers;
 use slowpath_source::{Format, sniff};
 
@@ -66,15 +66,13 @@ pub(crate) fn discover(path: &Path, diagnostics: &mut Vec<Diagnostic>) -> io::Re
         return Ok(found);
     }
     let head = head(path)?;
-    if sniff(&head) == Format::TraceDat {
-        found.push(Found::TraceDat(path.to_owned()));
-    } else if let Some(format) = spans_in(path, &head) {
-        found.push(Found::Spans(path.to_owned(), format));
-    } else if is_transfers(&head) {
-        found.push(Found::Transfers(path.to_owned()));
+    if let Some(file) = file_found(path, &head) {
+        found.push(file);
     } else if path.file_name().is_some_and(|name| name == "metadata") {
         let folder = path.parent().unwrap_or(Path::new("."));
         found.push(Found::Ctf(folder.to_owned()));
+    } else if let Some(why) = why_blank(&head) {
+        diagnostics.push(damaged(path, why));
     }
     Ok(found)
 }
@@ -85,7 +83,7 @@ struct Search<'found> {
     /// File systems that are not looked into, by number.
     of_kernel: Vec<u64>,
     found: Vec<Found>,
-    /// Files of which nothing can be had, and why: JSON files without a byte, compressed ones that are cut off.
+    /// Files named like ones with spans of which nothing can be had, and why: they are empty or end too early.
     blank: Vec<(PathBuf, &'static str)>,
     diagnostics: &'found mut Vec<Diagnostic>,
 }
@@ -109,7 +107,7 @@ impl Search<'_> {
         }
         let is_recording = folder.join("slowpath.json").is_file();
         for entry in entries {
-            if is_recording && is_snapshot(&entry) || is_cache(&entry) {
+            if is_recording && is_snapshot(&entry) || is_own(&entry) {
                 continue;
             }
             // What cannot be looked into does not hide the rest.
@@ -138,20 +136,12 @@ impl Search<'_> {
             }
         } else if metadata.is_file() {
             let head = head(entry)?;
-            if sniff(&head) == Format::TraceDat {
-                self.found.push(Found::TraceDat(entry.to_owned()));
-            } else if let Some(format) = spans_in(entry, &head) {
-                self.found.push(Found::Spans(entry.to_owned(), format));
-            } else if is_transfers(&head) {
-                self.found.push(Found::Transfers(entry.to_owned()));
-            } else if head.is_empty() && entry.extension().is_some_and(|name| name == "json") {
-                self.blank.push((entry.to_owned(), "it is empty"));
-            } else if entry.extension().is_some_and(|name| name == "json") && ends_within(&head) {
-                self.blank
-                    .push((entry.to_owned(), "it ends within its first document"));
-            } else if is_named_like_spans(entry) && is_cut_off(&head) {
-                let what = "nothing of it can be decompressed: it is cut off, empty, or asks for more memory than 128 MiB";
-                self.blank.push((entry.to_owned(), what));
+            if let Some(file) = file_found(entry, &head) {
+                self.found.push(file);
+            } else if is_named_like_spans(entry)
+                && let Some(why) = why_blank(&head)
+            {
+                self.blank.push((entry.to_owned(), why));
             }
         }
         Ok(())
@@ -159,10 +149,10 @@ impl Search<'_> {
 
     /// Beside files of spans, a blank one was to be one too. What else is no file of spans there may be anything.
     fn tell_blank_files_of_spans(&mut self) {
-        for (blank, what) in &self.blank {
+        for (blank, why) in &self.blank {
             let is_beside = |one: &Found| matches!(one, Found::Spans(file, _) if file.parent() == blank.parent());
             if self.found.iter().any(is_beside) {
-                self.diagnostics.push(damaged(blank, what));
+                self.diagnostics.push(damaged(blank, why));
             }
         }
     }
@@ -182,17 +172,29 @@ fn of_kernel_but(begin: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Whether a short file ends within a document of JSON.
-fn ends_within(head: &[u8]) -> bool {
-    let document = serde_json::from_slice::<serde::de::IgnoredAny>(head);
-    head.len() < SNIFF_BYTES && document.is_err_and(|failure| failure.is_eof())
+/// What a file that begins like this is by itself, whatever else lies in its folder.
+fn file_found(file: &Path, head: &[u8]) -> Option<Found> {
+    let path = file.to_owned();
+    if sniff(head) == Format::TraceDat {
+        return Some(Found::TraceDat(path));
+    }
+    match spans_in(file, head) {
+        Some(format) => Some(Found::Spans(path, format)),
+        None => is_transfers(head).then_some(Found::Transfers(path)),
+    }
 }
 
-/// Whether a compressed file has the name of one with spans: `traces.json.zst`.
+/// Whether a file, compressed or not, has the name of one with spans: `traces.json`, `traces.json.zst`.
 fn is_named_like_spans(file: &Path) -> bool {
-    let plain = file.file_stem().map(Path::new);
-    let ending = plain.and_then(Path::extension);
-    ending.is_some_and(|ending| ["json", "jsonl", "pb"].iter().any(|one| ending == *one))
+    let is_one_of = |file: &Path, endings: &[&str]| {
+        let ending = file.extension().unwrap_or_default();
+        endings.iter().any(|one| ending.eq_ignore_ascii_case(one))
+    };
+    let plain = match is_one_of(file, &["gz", "zst"]) {
+        true => file.with_extension(""),
+        false => file.to_owned(),
+    };
+    is_one_of(&plain, &["json", "jsonl", "pb"])
 }
 
 /// In which format a file that begins like this has spans, if it has any. What a recorder received is known by its
@@ -237,10 +239,12 @@ fn without_description(entries: &[PathBuf]) -> Option<&'static str> {
     (files.any(is_index)).then_some("its streams cannot be read without `metadata`")
 }
 
-/// Whether it is what slowpath keeps beside a recording (`history.rs`).
-fn is_cache(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "slowpath-cache")
+/// Whether it is what slowpath itself keeps: a recording's manifest, or what it has beside one (`history.rs`).
+fn is_own(path: &Path) -> bool {
+    path.ends_with("slowpath.json")
+        || path
+            .extension()
+            .is_some_and(|extension| extension == "slowpath-cache")
 }
 
 /// Whether a folder of a recording is a snapshot: a recording of its own, opened by its own name,

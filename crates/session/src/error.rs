@@ -111,7 +111,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Every trace that was found is damaged at its root.
-    #[error("nothing below {} could be read", named(path))]
+    #[error("nothing of {} could be read", named(path))]
     AllDamaged {
         /// The path.
         path: PathBuf,

@@ -286,7 +286,7 @@ impl Advice {
             (0, _) => "nothing is known: none of its objects has been watched".to_owned(),
             (_, 0) => "nothing is known yet: no object has been collected".to_owned(),
             (_, censored) => format!(
-                "nothing can be said: {censored} objects outlived their requests, as those do that are kept"
+                "the later use of {censored} objects is not known, as most outlived their requests"
             ),
         };
         Self {

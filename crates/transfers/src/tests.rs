@@ -117,7 +117,7 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "to 0 0 0 20",
-        "nothing can be said: 5 objects outlived their requests, as those do that are kept",
+        "the later use of 5 objects is not known, as most outlived their requests",
         false,
     );
 }
