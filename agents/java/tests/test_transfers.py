@@ -666,7 +666,7 @@ class Views(unittest.TestCase):
     def check(self, java, backend):
         said, objects = self.run_with(java, backend, "corners.Views")
         self.assertEqual(said, "calls 0, views 27\n")
-        self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 18),
+        self.assertEqual(objects, [("corners.Views$Holder", 20), ("corners.Views$Holder", 20 * 19),
                                    ("corners.Views$Item", 20 * 27 * 2)])
 
     def test_mask(self):

@@ -1,7 +1,7 @@
 /*
  * Receives its first object so many frames before its stack overflows, or loads there the class that reads these and has
- * received one before; then receives ten more, each of which is read.
- *   java corners.NearTheEnd receive|load FRAMES
+ * received one before; then receives so many more, each of which is read.
+ *   java corners.NearTheEnd receive|load FRAMES LATER
  */
 package corners;
 
@@ -60,7 +60,7 @@ public final class NearTheEnd {
                 null, () -> callNearTheEnd(Integer.parseInt(arguments[1]), atTheEnd), "small", 256 << 10);
         small.start();
         small.join();
-        for (int response = 0; response < 10; response++) {
+        for (int response = Integer.parseInt(arguments[2]); response > 0; response--) {
             sink = Reader.numberOf(fetch());
         }
         early = null;
@@ -69,6 +69,6 @@ public final class NearTheEnd {
             System.gc();
             Thread.sleep(200);
         }
-        System.out.println("received 10");
+        System.out.println("received " + arguments[2]);
     }
 }

@@ -172,6 +172,11 @@ public final class Views {
         }
 
         @Override
+        protected void parseURL(URL url, String text, int begin, int end) {
+            setURL(url, "own", "host", -1, "host", null, null, null, null);
+        }
+
+        @Override
         protected String toExternalForm(URL url) {
             throw called();
         }
@@ -239,7 +244,8 @@ public final class Views {
                 Collections.unmodifiableMap(new Maps()), Collections.synchronizedMap(new Maps()),
                 Collections.checkedMap(new Maps(), String.class, Item.class),
                 Collections.newSetFromMap(new SortedMaps()), reversed(new Deques(), Deque.class),
-                Clock.offset(new Clocks(), Duration.ofDays(1)), new URL(null, "own://host/file", new Places()));
+                Clock.offset(new Clocks(), Duration.ofDays(1)), new URL("own", "host", -1, "/file", new Places()),
+                new URL(null, "own:", new Places()));
         TreeMap<Item, Item> sorted = new TreeMap<>();
         added(new ArrayList<Item>()).forEach(item -> sorted.put(item, item));
         List<Object> views = List.of(new ArrayList<>(added(new ArrayList<>())), List.of(new Item(1), new Item(2)),

@@ -70,7 +70,7 @@ final class Annotations {
                 ofLoader = new ConcurrentHashMap<>();
                 OF_LOADED.remember(loader, ofLoader);
             }
-            // Another of the name the JVM will refuse.
+            // Of two of a name the JVM takes the first, unless it has refused that.
             ofLoader.putIfAbsent(name, all.isEmpty() ? Map.of() : all);
         }
     }

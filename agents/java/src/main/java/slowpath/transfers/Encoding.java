@@ -140,12 +140,12 @@ enum Encoding {
             return JsonSize.utf8((CharSequence) value);
         }
         String type = value.getClass().getName();
-        if (value instanceof Number && type.startsWith("java.")) {
+        if (value instanceof Number && type.startsWith("java.") && !JsonSize.isComputed(value)) {
             return JsonSize.ofNumber(value);
         }
         boolean isValue = value instanceof Character || value instanceof Boolean || value instanceof UUID
                 || value instanceof Class || value instanceof URI || value instanceof InetAddress
-                || value instanceof Date && type.startsWith("java.sql.") || type.startsWith("java.time.");
+                || value instanceof Date && type.startsWith("java.sql.") || JsonSize.isTime(value);
         return isValue ? JsonSize.utf8(value.toString()) : 0;
     }
 }

@@ -51,7 +51,8 @@ final class FieldMask implements Backend {
             return;
         }
         Rewriting.findMissedReads(layouts);
-        if (!layouts.isSeen(ClassLayouts.withAncestors(object.getClass()))) {
+        List<String> classNames = ClassLayouts.withAncestors(object.getClass());
+        if (!layouts.isSeen(classNames)) {
             unseen.increment();
             return;
         }
@@ -68,7 +69,7 @@ final class FieldMask implements Backend {
         row.measure(chosen, values);
         row.arm(chosen);
         watchable.slowpath$watch(marks);
-        lifetimes.add(new Sample(object, chosen, row), ofRequest);
+        lifetimes.add(new Sample(object, classNames, chosen, row), ofRequest);
     }
 
     /** An entity is about to be told that it is loaded: should it be chosen, what it reads then must not be missed. */
@@ -138,9 +139,9 @@ final class FieldMask implements Backend {
         private final Row.Chosen chosen;
         private final Row row;
 
-        Sample(Object object, Row.Chosen chosen, Row row) {
+        Sample(Object object, List<String> classNames, Row.Chosen chosen, Row row) {
             super(object, lifetimes);
-            classNames = ClassLayouts.withAncestors(object.getClass());
+            this.classNames = classNames;
             this.chosen = chosen;
             this.row = row;
         }

@@ -70,9 +70,7 @@ final class JsonSize {
             return 2 + utf8(value.toString());
         }
         boolean isNumber = value instanceof Number || value instanceof Boolean || value instanceof AtomicBoolean;
-        // The program gives these what they do to tell their number.
-        boolean isComputed = value instanceof LongAccumulator || value instanceof DoubleAccumulator;
-        if (isNumber && !isComputed && (isOfJava || type.startsWith("com.google.gson."))) {
+        if (isNumber && !isComputed(value) && (isOfJava || type.startsWith("com.google.gson."))) {
             return ofNumber(value);
         }
         boolean isArray = value.getClass().isArray();
@@ -118,8 +116,7 @@ final class JsonSize {
         if (value instanceof Path && value.getClass().getClassLoader() == null) {
             return 2 + "file://".length() + value.toString().length();
         }
-        // Not what is of other packages below it, nor clocks: these may have parts that are the program's.
-        if (type.startsWith("java.time.") && type.lastIndexOf('.') == "java.time".length() && !(value instanceof Clock)) {
+        if (isTime(value)) {
             return 2 + time(value).length();
         }
         if (value instanceof URL) {
@@ -169,9 +166,20 @@ final class JsonSize {
         return 2 + value.toString().length();
     }
 
+    /** Whether the program gives it what it does to tell its number. */
+    static boolean isComputed(Object value) {
+        return value instanceof LongAccumulator || value instanceof DoubleAccumulator;
+    }
+
+    /** Not what is of other packages below it, nor clocks: these may have parts that are the program's. */
+    static boolean isTime(Object value) {
+        String type = value.getClass().getName();
+        return type.startsWith("java.time.") && type.lastIndexOf('.') == "java.time".length() && !(value instanceof Clock);
+    }
+
     /** Without its handler, which may be the program's. */
     private static long length(URL url) {
-        long length = url.getProtocol().length() + 1 + url.getFile().length();
+        long length = url.getProtocol().length() + 1 + (url.getFile() == null ? 0 : url.getFile().length());
         length += url.getAuthority() == null || url.getAuthority().isEmpty() ? 0 : 2 + url.getAuthority().length();
         return length + (url.getRef() == null ? 0 : 1 + url.getRef().length());
     }

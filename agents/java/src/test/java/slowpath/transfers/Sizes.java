@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Timestamp;
+import java.time.Clock;
 import java.time.DayOfWeek;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -22,6 +23,7 @@ import java.time.LocalTime;
 import java.time.Year;
 import java.time.ZoneId;
 import java.time.ZonedDateTime;
+import java.time.chrono.JapaneseDate;
 import java.util.AbstractMap;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -41,6 +43,7 @@ import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAccumulator;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -98,9 +101,13 @@ public final class Sizes {
         });
         print(Encoding.JSON, Collections.unmodifiableList(new Shown()));
         Map<Object, Object> weak = new WeakHashMap<>(Map.of("key", 5));
+        // What may have parts that are the program's.
+        List<Object> composed = List.of(Clock.systemUTC(), new LongAccumulator(Long::max, 0), JapaneseDate.now());
         for (Object value : List.of(weak, weak.keySet(), weak.entrySet(), Collections.unmodifiableMap(weak))) {
             print(Encoding.JSON, value);
         }
+        composed.forEach(value -> print(Encoding.JSON, value));
+        composed.forEach(value -> print(Encoding.ROW, value));
         for (Object value : List.of("text", new StringBuilder("text"), UUID.randomUUID(), BigDecimal.valueOf(1.5),
                 Timestamp.valueOf("2026-01-02 03:04:05"), new StringBuffer("text"), new StringWriter(),
                 new ByteArrayOutputStream())) {
