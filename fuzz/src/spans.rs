@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Write};
 use std::num::NonZeroUsize;
 
 use slowpath_model::Diagnostic;
-use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans, sniff_spans};
+use slowpath_read_spans::{ReadOptions, Span, SpanSink, read_spans, sniff_spans, why_blank};
 use slowpath_services::{Limits, Mark, SurveyOptions, TraceSorter, Traces, survey};
 
 const JAEGER: &str = r#"{"data":[{"traceID":"aa","spans":[
@@ -99,7 +99,7 @@ impl SpanSink for Sorting {
 }
 
 pub(crate) fn read(input: &[u8]) {
-    let _ = sniff_spans(input);
+    let _ = (sniff_spans(input), why_blank(input));
     let open: Open = || Ok(Cursor::default());
     let mut sorting = Sorting(TraceSorter::new(3, open));
     read_spans(input, "spans", ReadOptions::default(), &mut sorting);
