@@ -60,14 +60,18 @@ def claims(all_orders, requests, findings, service, operation):
     yield f"each is named {service}: {operation}: {len(named)}", len(named) == len(requests)
     known = [order for order in all_orders if order.request]
 
-    # Of one alone a virtual machine that stands still for some milliseconds may take a fifth.
     slowest = sorted(requests, key=lambda one: -one["duration_ns"])[:10]
     duration = sum(one["duration_ns"] for one in slowest)
     causes = collections.Counter()
     for one in slowest:
-        causes.update({state: ns for state, ns in one["summary"].items() if state != "UNKNOWN"})
+        causes.update(one["summary"])
+    unknown = causes.pop("UNKNOWN", 0)
     words = ", ".join(f"{state} {ns / 1e6:.1f} ms" for state, ns in causes.most_common())
-    yield f"the {len(slowest)} slowest ones' {duration / 1e6:.1f} ms are known: {words}", causes.total() > MOST * duration
+    # Of a single one a virtual machine that stands still may hide a fifth.
+    yield f"the {len(slowest)} slowest ones' {duration / 1e6:.1f} ms are known: {words}", (
+        unknown < (1 - MOST) * duration
+        and slowest[0]["summary"].get("UNKNOWN", 0) < slowest[0]["duration_ns"] / 2
+    )
 
     wrote = [order for order in known if order.wrote]
     on_disk = [order for order in wrote if order.request["summary"].get("BLOCK_DEVICE", 0)]

@@ -190,7 +190,8 @@ class Failing(unittest.TestCase):
                 self.assertEqual(said.splitlines()[-1], f"received {later}", errors)
                 not_rewritten += head["classes_not_rewritten"]
                 if "ASSERTION FAILED" not in said + errors:
-                    self.assertEqual({context["classes"][0]["fields"][0]["unused"] for context in contexts}, {0})
+                    self.assertEqual([context["classes"][0]["fields"][0]["unused"] for context in contexts],
+                                     [0] * (2 if later else 1))
         self.assertGreater(not_rewritten, 0)
 
     def test_reports_go_on_when_there_is_memory_again(self):

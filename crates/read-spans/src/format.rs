@@ -1,7 +1,7 @@
 //! Which format of spans a file has, told by its content.
 //!
 //! Three questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
-//! [`why_blank`] asks whether nobody can tell; a reader, told that it does, asks only how they are encoded.
+//! [`why_blank`] asks whether it ends before it could; a reader, told that it does, asks only how they are encoded.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -114,11 +114,12 @@ fn sniff_json(head: &[u8]) -> Option<SpanFormat> {
     if has("\"resourceSpans\"") || has("\"resource_spans\"") || has("\"scopeSpans\"") {
         return Some(SpanFormat::OtlpJson);
     }
-    let of_trace = has("\"traceID\"");
-    let has_spans = of_trace && (has("\"spans\"") || has("\"operationName\""));
+    let has_trace = has("\"traceID\"")
+        && (has("\"spans\"") || has("\"processes\"") || has("\"operationName\""));
     // The processes of a trace may come before everything else, and be more than what is looked at.
-    let has_processes = has("\"processes\"") && (of_trace || has("\"serviceName\""));
-    (has_spans || has_processes).then_some(SpanFormat::JaegerJson)
+    let begins_with_processes =
+        head.len() >= SNIFF_BYTES && has("\"processes\"") && has("\"serviceName\"");
+    (has_trace || begins_with_processes).then_some(SpanFormat::JaegerJson)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,12 +217,7 @@ mod tests {
             Some(SpanFormat::JaegerJson),
         );
         check(b"{\"resourceSpans\":[]}", Some(SpanFormat::OtlpJson));
-        check(
-            b"{\"processes\":{\"p1\":{\"serviceName\":\"a\"",
-            Some(SpanFormat::JaegerJson),
-        );
-        check(b"{\"processes\":4,\"name\":\"web\"}", None);
-        check(b"{\"serviceName\":\"web\",\"spans\":2}", None);
+        check(b"{\"serviceName\":\"web\",\"processes\":[4]}", None);
         check(b"{\"format_version\":1,\"host\":\"a\"}", None);
         check(b"{\"traceID\":\"a\",\"msg\":\"a line of a log\"}", None);
         check(b"", None);

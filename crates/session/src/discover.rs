@@ -107,7 +107,7 @@ impl Search<'_> {
         }
         let is_recording = folder.join("slowpath.json").is_file();
         for entry in entries {
-            if is_recording && is_snapshot(&entry) || is_own(&entry) {
+            if is_recording && is_snapshot(&entry) || is_cache(&entry) {
                 continue;
             }
             // What cannot be looked into does not hide the rest.
@@ -239,12 +239,10 @@ fn without_description(entries: &[PathBuf]) -> Option<&'static str> {
     (files.any(is_index)).then_some("its streams cannot be read without `metadata`")
 }
 
-/// Whether it is what slowpath itself keeps: a recording's manifest, or what it has beside one (`history.rs`).
-fn is_own(path: &Path) -> bool {
-    path.ends_with("slowpath.json")
-        || path
-            .extension()
-            .is_some_and(|extension| extension == "slowpath-cache")
+/// Whether it is what slowpath keeps beside a recording (`history.rs`).
+fn is_cache(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "slowpath-cache")
 }
 
 /// Whether a folder of a recording is a snapshot: a recording of its own, opened by its own name,

@@ -286,7 +286,8 @@ impl Advice {
             (0, _) => "nothing is known: none of its objects has been watched".to_owned(),
             (_, 0) => "nothing is known yet: no object has been collected".to_owned(),
             (_, censored) => format!(
-                "the later use of {censored} objects is not known, as most outlived their requests"
+                "the later use of {censored} objects is not known: they outlived their requests, were copied, \
+                 or may have been read unseen"
             ),
         };
         Self {

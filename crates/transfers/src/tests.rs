@@ -117,7 +117,7 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "to 0 0 0 20",
-        "the later use of 5 objects is not known, as most outlived their requests",
+        "the later use of 5 objects is not known: they outlived their requests, were copied, or may have been read unseen",
         false,
     );
 }
