@@ -193,7 +193,6 @@ fn a_blank_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours()
     let ends = "it ends within its first document";
     check("cut.json", cut.as_bytes(), ends);
     check("cut.jsonl", cut.as_bytes(), ends);
-    check("slowpath.json", b"{\"format_version\":", ends);
     check("marked.json", format!("\u{feff}{cut}").as_bytes(), ends);
     let compressed = zstd::encode_all(cut.as_bytes(), 1).expect("compressed");
     check("cut.json.zst", &compressed, ends);
@@ -212,4 +211,60 @@ fn a_blank_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours()
     write("cut-lines.jsonl", b"{\"a\":1}\n{\"b\":");
     write("comment.json", b"{\n // of the user\n \"a\": 1\n}\n");
     services(0);
+}
+
+#[test]
+fn a_manifest_that_cannot_be_used_is_told_once_whatever_the_recording_holds() {
+    let folder = mixed();
+    let check = |command: &str, manifest: &str, expected: &str| {
+        fs::write(folder.path().join("slowpath.json"), manifest).expect("a file");
+        let printed = slowpath(&[command], folder.path());
+        let told = &printed.stderr;
+        assert_eq!(printed.status, Some(1), "{command} {manifest:?}: {told}");
+        assert_eq!(told.matches("slowpath.json").count(), 1, "{told}");
+        assert!(told.contains(expected), "{told}");
+    };
+    let check_all = || {
+        for command in ["info", "services"] {
+            check(command, "", "EOF while parsing");
+            check(command, "{\"format_version\":", "EOF while parsing");
+            check(command, "{\"format_version\":99}", "its format version 99");
+        }
+    };
+    // Each of two traces asks for it.
+    let another = folder.path().join("other");
+    fs::create_dir(&another).expect("a folder");
+    for name in ["metadata", "uchan_0"] {
+        let from = folder.path().join("ust").join(name);
+        fs::copy(from, another.join(name)).expect("copied");
+    }
+    check_all();
+    for trace in ["ust", "other"] {
+        fs::remove_dir_all(folder.path().join(trace)).expect("removed");
+    }
+    check_all();
+    // Beside the files of spans, too.
+    for name in ["jaeger.json", "deeper/otlp.jsonl"] {
+        let name = Path::new(name);
+        let to = folder.path().join(name.file_name().expect("a name"));
+        fs::rename(folder.path().join("spans").join(name), to).expect("moved");
+    }
+    check_all();
+}
+
+#[test]
+fn a_file_of_spans_may_be_named_like_a_manifest() {
+    let folder = mixed();
+    fs::write(folder.path().join("slowpath.json"), JAEGER).expect("a file");
+    let services = |path: &Path| {
+        let printed = slowpath(&["services", "--json"], path);
+        assert_eq!(printed.status, Some(0), "{}", printed.stderr);
+        printed.json()["spans"].clone()
+    };
+    services(folder.path());
+    fs::remove_dir_all(folder.path().join("spans")).expect("removed");
+    assert_eq!(services(folder.path()), 2);
+    let info = slowpath(&["info"], folder.path());
+    assert_eq!(info.status, Some(0), "{}", info.stderr);
+    assert_eq!(services(&folder.path().join("slowpath.json")), 2);
 }

@@ -184,7 +184,8 @@ fn file_found(file: &Path, head: &[u8]) -> Option<Found> {
     }
 }
 
-/// Whether a file, compressed or not, has the name of one with spans: `traces.json`, `traces.json.zst`.
+/// Whether a file, compressed or not, has the name of one with spans: `traces.json`, `traces.json.zst`. What is wrong
+/// with a recording's manifest is told where that is read.
 fn is_named_like_spans(file: &Path) -> bool {
     let is_one_of = |file: &Path, endings: &[&str]| {
         let ending = file.extension().unwrap_or_default();
@@ -194,7 +195,7 @@ fn is_named_like_spans(file: &Path) -> bool {
         true => file.with_extension(""),
         false => file.to_owned(),
     };
-    is_one_of(&plain, &["json", "jsonl", "pb"])
+    is_one_of(&plain, &["json", "jsonl", "pb"]) && !file.ends_with("slowpath.json")
 }
 
 /// In which format a file that begins like this has spans, if it has any. What a recorder received is known by its

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use slowpath_model::{Diagnostic, DiagnosticCode, Place, TimeRange, Timestamp, counted};
+use slowpath_read_spans::{bytes_to_sniff, sniff_spans};
 
 /// The wall clock and that of the pages are read one after the other.
 const CLOCKS_APART_NS: i64 = 1_000_000;
@@ -102,22 +103,20 @@ impl Manifest {
             let Ok(text) = fs::read(&path) else {
                 continue;
             };
-            let wrong = |what: String| {
-                let place = Place {
-                    file: path.display().to_string(),
-                    ..Place::default()
-                };
-                Diagnostic::new(DiagnosticCode::InvalidFile, place, what)
+            let why = match serde_json::from_slice::<Self>(&text) {
+                Ok(manifest) if manifest.format_version == FORMAT_VERSION => {
+                    return Ok(Some((folder.to_owned(), manifest)));
+                }
+                Ok(Self { format_version, .. }) => {
+                    format!("its format version {format_version} is not {FORMAT_VERSION}")
+                }
+                Err(error) => error.to_string(),
             };
-            let manifest: Self = serde_json::from_slice(&text)
-                .map_err(|error| wrong(format!("{error}; times count from the machine's start")))?;
-            if manifest.format_version != FORMAT_VERSION {
-                let version = manifest.format_version;
-                return Err(wrong(format!(
-                    "its format version {version} is not {FORMAT_VERSION}; times count from the machine's start"
-                )));
+            // Somebody gave a file of spans this name.
+            let head = &text[..bytes_to_sniff(&text).min(text.len())];
+            if sniff_spans(head).is_none() {
+                return Err(not_usable(&path, &why));
             }
-            return Ok(Some((folder.to_owned(), manifest)));
         }
         Ok(None)
     }
@@ -317,6 +316,18 @@ impl Manifest {
     fn monotonic_clock(&self) -> Option<&ClockOffset> {
         self.clocks.iter().find(|clock| clock.name == "monotonic")
     }
+}
+
+/// What a manifest that cannot be used leaves unknown.
+fn not_usable(manifest: &Path, why: &str) -> Diagnostic {
+    let place = Place {
+        file: manifest.display().to_string(),
+        ..Place::default()
+    };
+    let what = format!(
+        "{why}; what was lost is not known, and times of ftrace's pages count from the machine's start"
+    );
+    Diagnostic::new(DiagnosticCode::InvalidFile, place, what)
 }
 
 /// What a recording in `folder` says that it holds, and does not.

@@ -280,21 +280,36 @@ fn open_all(
     let traces = experiment.traces.iter().flat_map(OpenedSource::paths);
     let spans = experiment.span_files.iter().map(|file| &file.path);
     let losses = losses_of_recordings(traces.chain(spans));
-    experiment.diagnostics.extend(losses);
+    for loss in losses {
+        tell_once(&mut experiment.diagnostics, loss);
+    }
     Ok(experiment)
 }
 
-/// What the recordings that traces or files of spans lie in say that they could not keep, or may not have.
+/// What the recordings that traces or files of spans lie in say that they could not keep, or may not have; or that
+/// they cannot say so.
 pub(crate) fn losses_of_recordings<'run>(
     paths: impl Iterator<Item = &'run PathBuf>,
 ) -> Vec<Diagnostic> {
-    let recordings: BTreeMap<PathBuf, Manifest> = paths
-        .filter_map(|path| Manifest::above(path).ok()?)
-        .collect();
-    let losses = |(folder, manifest): (&PathBuf, &Manifest)| -> Vec<Diagnostic> {
-        manifest.losses(folder).collect()
-    };
-    recordings.iter().flat_map(losses).collect()
+    let mut recordings: BTreeMap<PathBuf, Manifest> = BTreeMap::new();
+    let mut told = Vec::new();
+    for path in paths {
+        match Manifest::above(path) {
+            Ok(recording) => recordings.extend(recording),
+            Err(wrong) => tell_once(&mut told, wrong),
+        }
+    }
+    for (folder, manifest) in &recordings {
+        told.extend(manifest.losses(folder));
+    }
+    told
+}
+
+/// Everything in a recording asks for its manifest: what is wrong with that is told by the first.
+fn tell_once(diagnostics: &mut Vec<Diagnostic>, what: Diagnostic) {
+    if !diagnostics.contains(&what) {
+        diagnostics.push(what);
+    }
 }
 
 /// Says that a trace is not read as `whole` holds all that it holds.
@@ -317,7 +332,7 @@ fn open_one(
     let path = found.path();
     let mut is_told_of_clock = false;
     let recording = Manifest::above(path).unwrap_or_else(|wrong| {
-        diagnostics.push(wrong);
+        tell_once(diagnostics, wrong);
         is_told_of_clock = true;
         None
     });
