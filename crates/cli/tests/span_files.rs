@@ -214,6 +214,26 @@ fn a_blank_file_among_files_of_spans_is_told_and_one_elsewhere_is_none_of_ours()
 }
 
 #[test]
+fn a_cut_file_of_spans_is_told_whatever_lies_beside_it() {
+    let folder = mixed();
+    fs::remove_dir_all(folder.path().join("spans")).expect("removed");
+    let cut = r#"{"data":[{"processes":{"p1":{"serviceName":"a"},"p2":{"serv"#;
+    fs::write(folder.path().join("cut.json"), cut).expect("a file");
+    let told = |command| {
+        let printed = slowpath(&[command], folder.path());
+        let told = &printed.stderr;
+        assert_eq!(printed.status, Some(1), "{command}: {told}");
+        assert!(told.contains("error[TruncatedSpans]"), "{told}");
+        assert!(told.contains("cut.json"), "{told}");
+    };
+    told("info");
+    told("services");
+    fs::remove_dir_all(folder.path().join("ust")).expect("removed");
+    told("info");
+    told("services");
+}
+
+#[test]
 fn a_manifest_that_cannot_be_used_is_told_once_whatever_the_recording_holds() {
     let folder = mixed();
     let check = |command: &str, manifest: &str, expected: &str| {

@@ -1,7 +1,8 @@
 //! Which format of spans a file has, told by its content.
 //!
 //! Three questions: [`sniff_spans`] asks whether a file that nobody named holds spans (it has to be sure);
-//! [`why_blank`] asks whether it ends before it could; a reader, told that it does, asks only how they are encoded.
+//! [`why_blank`] asks why not even that can be told: it is empty, cut off, or cannot be decompressed; a reader, told
+//! that it does, asks only how they are encoded.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -75,13 +76,9 @@ pub fn why_blank(head: &[u8]) -> Option<&'static str> {
     }
     // Neither the file nor, where it is compressed, its text may go beyond what is looked at.
     let sees_its_end = head.len() < bytes_to_sniff(head) && plain.len() < SNIFF_BYTES;
-    let ends_within = || {
-        let document = serde_json::from_slice::<IgnoredAny>(without_mark(&plain));
-        document.is_err_and(|failure| failure.is_eof())
-    };
     match encoding_of(&plain) {
         Encoding::Empty if sees_its_end => Some("it is empty"),
-        Encoding::Json if sees_its_end && ends_within() => {
+        Encoding::Json if sees_its_end && ends_within_document(&plain) => {
             Some("it ends within its first document")
         }
         _ => None,
@@ -116,10 +113,32 @@ fn sniff_json(head: &[u8]) -> Option<SpanFormat> {
     }
     let has_trace = has("\"traceID\"")
         && (has("\"spans\"") || has("\"processes\"") || has("\"operationName\""));
-    // The processes of a trace may come before everything else, and be more than what is looked at.
-    let begins_with_processes =
-        head.len() >= SNIFF_BYTES && has("\"processes\"") && has("\"serviceName\"");
-    (has_trace || begins_with_processes).then_some(SpanFormat::JaegerJson)
+    // The processes of a trace may come before everything else, and fill all that is looked at or all that a cut file
+    // has: its first document does not end there. Of one that does, `traceID` would be in sight.
+    let has_processes_alone =
+        || has_processes(head) && has("\"serviceName\"") && ends_within_document(head);
+    (has_trace || has_processes_alone()).then_some(SpanFormat::JaegerJson)
+}
+
+/// Whether processes stand there by their ids. Those of other programs are mostly a number or a list.
+fn has_processes(head: &[u8]) -> bool {
+    let key = b"\"processes\"";
+    let mut behind =
+        memmem::find_iter(head, key).map(|at| head[at + key.len()..].trim_ascii_start());
+    behind.any(|rest| {
+        let value = rest.strip_prefix(b":").unwrap_or_default();
+        value.trim_ascii_start().starts_with(b"{")
+    })
+}
+
+/// Whether the first document of JSON goes on where this ends.
+fn ends_within_document(head: &[u8]) -> bool {
+    let mut text = without_mark(head);
+    // A number without its last digits would be invalid, not cut.
+    while let [before @ .., b'-' | b'+' | b'.' | b'e' | b'E'] = text {
+        text = before;
+    }
+    serde_json::from_slice::<IgnoredAny>(text).is_err_and(|failure| failure.is_eof())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +237,12 @@ mod tests {
         );
         check(b"{\"resourceSpans\":[]}", Some(SpanFormat::OtlpJson));
         check(b"{\"serviceName\":\"web\",\"processes\":[4]}", None);
+        check(b"{\"processes\":{\"p1\":{\"serviceName\":\"a\"}}}", None);
+        check(
+            b"{\"processes\" : {\"p1\":{\"serviceName\":\"a\"",
+            Some(SpanFormat::JaegerJson),
+        );
+        check(b"{\"processes\":[{\"serviceName\":\"a\"", None);
         check(b"{\"format_version\":1,\"host\":\"a\"}", None);
         check(b"{\"traceID\":\"a\",\"msg\":\"a line of a log\"}", None);
         check(b"", None);

@@ -136,9 +136,8 @@ fn the_resource_may_stand_behind_its_spans() {
 #[test]
 fn compression_is_seen_through() {
     for text in [JAEGER_API, OTLP] {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(text.as_bytes()).unwrap();
-        assert_eq!(told(&gzip.finish().unwrap()), told(text.as_bytes()));
+        let gzip = gzip(text, flate2::Compression::fast());
+        assert_eq!(told(&gzip), told(text.as_bytes()));
         let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
         assert_eq!(told(&zstd), told(text.as_bytes()));
         let cut = told(&zstd[..zstd.len() - 9]);
@@ -180,27 +179,62 @@ fn processes_may_fill_all_that_is_looked_at() {
         r#"{{"data":[{{"processes":{{{processes}}},"spans":[
         {{"traceID":"aa","spanID":"1","operationName":"x","startTime":1,"duration":1,"processID":"p999"}}]}}]}}"#
     );
-    let head = &file.as_bytes()[..SNIFF_BYTES];
-    assert_eq!(sniff_spans(head), Some(SpanFormat::JaegerJson));
-    assert_eq!(
-        told(file.as_bytes()),
-        "aa/1 s999 x 1000..2000 Internal Unset\n"
-    );
+    for file in forms(&file) {
+        let head = &file[..bytes_to_sniff(&file).min(file.len())];
+        assert_eq!(sniff_spans(head), Some(SpanFormat::JaegerJson));
+        assert_eq!(told(&file), "aa/1 s999 x 1000..2000 Internal Unset\n");
+    }
+    // Or all that is left of it.
+    for cut in forms(&file[..100]) {
+        assert_eq!(sniff_spans(&cut), Some(SpanFormat::JaegerJson));
+        assert_eq!(wrong(&cut), ["TruncatedSpans 1"]);
+    }
+}
+
+#[test]
+fn long_files_of_other_programs_are_none_of_spans() {
+    let rows = |row: &str| [row; 1000].join(",");
+    let check = |text: &str| {
+        for file in forms(text) {
+            let head = &file[..bytes_to_sniff(&file).min(file.len())];
+            assert_eq!(sniff_spans(head), None, "{text:.40} {}", file.len());
+        }
+    };
+    let services = rows(r#"{"serviceName":"a","state":"running"}"#);
+    let numbers = rows(r#"{"pid":1,"name":"a"}"#);
+    check(&format!(
+        r#"{{"main":{{"serviceName":"a"}},"processes":[{numbers}]}}"#
+    ));
+    check(&format!(r#"{{"processes": 4, "services":[{services}]}}"#));
+    check(&format!(r#"{{"processes":{{"1":[{numbers}]}}}}"#));
+    check(&format!(
+        r#"{{"services":[{services}],"processes":{{"count":4}}}}"#
+    ));
+    let line = r#"{"serviceName":"web","processes":{"count":4}}"#;
+    check(&[line; 1000].join("\n"));
+}
+
+/// A file with this text: plain, and compressed well and not at all.
+fn forms(text: &str) -> [Vec<u8>; 4] {
+    [
+        text.into(),
+        zstd::encode_all(text.as_bytes(), 1).unwrap(),
+        gzip(text, flate2::Compression::best()),
+        gzip(text, flate2::Compression::none()),
+    ]
+}
+
+fn gzip(text: &str, level: flate2::Compression) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
+    gzip.write_all(text.as_bytes()).unwrap();
+    gzip.finish().unwrap()
 }
 
 #[test]
 fn a_file_is_blank_whose_end_is_seen_before_anything_of_it() {
-    let compressed = |text: &str, level| {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
-        gzip.write_all(text.as_bytes()).unwrap();
-        gzip.finish().unwrap()
-    };
     let check = |text: &str, expected: Option<&str>| {
-        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
-        let well = compressed(text, flate2::Compression::best());
-        let not_at_all = compressed(text, flate2::Compression::none());
-        for file in [text.as_bytes(), &zstd, &well, &not_at_all] {
-            let head = &file[..bytes_to_sniff(file).min(file.len())];
+        for file in forms(text) {
+            let head = &file[..bytes_to_sniff(&file).min(file.len())];
             assert_eq!(why_blank(head), expected, "{text:.40} {}", file.len());
         }
     };
@@ -209,13 +243,15 @@ fn a_file_is_blank_whose_end_is_seen_before_anything_of_it() {
     check("\u{feff}", Some(empty));
     check("{\"data\":[{\"processes\":{\"p1\":{\"serv", Some(ends));
     check("\u{feff}\n[{\"a\":1},", Some(ends));
+    check("{\"a\":-", Some(ends));
+    check("{\"a\":1.", Some(ends));
     let long = "a".repeat(SNIFF_BYTES);
     check(&format!("{{\"a\":\"{long}\"}}"), None);
     check("{\"a\":1}\n{\"b\":", None);
     check("{\"a\": 1, // of other programs\n", None);
     check("text", None);
     // What can be decompressed of a cut file ends as well.
-    let cut = compressed("{\"a\":1}", flate2::Compression::none());
+    let cut = gzip("{\"a\":1}", flate2::Compression::none());
     assert_eq!(why_blank(&cut[..cut.len() - 9]), Some(ends));
     assert_eq!(why_blank(&[]), Some(empty));
 }
