@@ -110,7 +110,7 @@ pub struct TransferRow {
     pub too_large: u64,
     /// Objects of which all use is known.
     pub decided: u64,
-    /// Objects of which later use is not known: most outlived their requests.
+    /// Objects of which later use is not known: they outlived their requests, were copied, or may have been read unseen.
     pub censored: u64,
     /// Objects whose reads could not be followed.
     pub lost: u64,

@@ -30,7 +30,7 @@ describe('transfers', { skip: noBrowser }, () => {
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('ArrowDown');
       await page.waitForURL(/transfers\?transfer=3/);
-      await detail.getByText(/3 censored: they outlived their requests; 5 lost/).waitFor();
+      await detail.getByText(/3 censored: they outlived their requests, .* read unseen; 5 lost/).waitFor();
       await detail.getByText(/None: several paths and several places/).waitFor();
       const use = detail.getByRole('img', { name: /^used 0 % \(0 % to 1.8 %\), unused 100 %$/ });
       assert.equal(await use.count(), 2);

@@ -132,7 +132,7 @@ const made = [
 
 function adviceOf(decided, unread, all) {
   if (decided === 0) {
-    return 'nothing can be said: 12 objects outlived their requests, as those do that are kept';
+    return 'the later use of 12 objects is not known: they outlived their requests, were copied, or may have been read unseen';
   }
   return unread > 0
     ? `${unread} of ${all} fields are never read: do without \`customer\``

@@ -101,11 +101,13 @@ export function wordUse(use: Use): string {
   return parts.join(', ');
 }
 
+const WHY_CENSORED = 'they outlived their requests, were copied, or may have been read unseen';
+
 /** The numbers of objects on which a row rests, those that are 0 left out but for the first. */
 export function wordObjects({ decided, censored, lost, too_large: tooLarge }: Transfer): string {
   return [
     `${wordCount(decided)} decided`,
-    ...(censored > 0 ? [`${wordCount(censored)} censored: they outlived their requests`] : []),
+    ...(censored > 0 ? [`${wordCount(censored)} censored: ${WHY_CENSORED}`] : []),
     ...(lost > 0 ? [`${wordCount(lost)} lost: their reads could not be followed`] : []),
     ...(tooLarge > 0
       ? [`${wordNumberOf(tooLarge, 'response')} had too many objects or classes to count them all`]
