@@ -66,7 +66,7 @@ pub struct Settings {
 enum LoadName {
     /// Ride requests (40 spans each) at a fixed rate.
     RidesAtARate,
-    /// As many as the processors can serve.
+    /// As fast as they are answered, by many clients: rides sleep, and the processors could serve more.
     RidesAtOnce,
     /// A page (one span) at a fixed rate.
     PagesAtARate,
