@@ -31,7 +31,7 @@ demo: build ## Record a small workload that has something to find, and explain i
 bench: build ## Measure against the peers, side by side (takes minutes)
 	$(CARGO) run --release --package slowpath-benches -- run --slowpath $(SLOWPATH)
 
-bench-overhead: build ## Measure what recording costs a service (half an hour; can be interrupted; needs Go)
+bench-overhead: build ## Measure what recording costs a service (three quarters of an hour; can be interrupted; needs Go)
 	$(CARGO) run --release --package slowpath-benches -- overhead --slowpath $(SLOWPATH)
 
 lint: ## Formatting and clippy

@@ -55,6 +55,8 @@ pub enum FactKind {
     SyscallEntry,
     /// [`Fact::SyscallExit`]
     SyscallExit,
+    /// [`Fact::Stack`]
+    Stack,
     /// [`Fact::Fork`]
     Fork,
     /// [`Fact::Exec`]

@@ -215,7 +215,9 @@ impl Read {
             (Place::Fixed { offset, .. }, Content::Numbers(element), Some(index)) => {
                 Self::number(offset + index * element.size, element.size, element.signed)
             }
-            (_, Content::Numbers(element), None) if element.size > 1 => Self::Nothing,
+            (Place::Fixed { .. }, Content::Numbers(element), None) if element.size > 1 => {
+                Self::Nothing
+            }
             (Place::Fixed { offset, size }, _, _) => Self::FixedRange { offset, size },
             (place, _, _) => Self::Range(place),
         }
