@@ -189,6 +189,8 @@ class Failing(unittest.TestCase):
                 said, errors, head, contexts = self.near_the_end("load", frames, later, "-Xint")
                 self.assertEqual(said.splitlines()[-1], f"received {later}", errors)
                 not_rewritten += head["classes_not_rewritten"]
+                (early,) = [context for context in contexts if context["responses"] == 1]
+                self.assertEqual(early["classes"][0]["watched"], 1)
                 if "ASSERTION FAILED" not in said + errors:
                     self.assertEqual([context["classes"][0]["fields"][0]["unused"] for context in contexts],
                                      [0] * (2 if later else 1))
