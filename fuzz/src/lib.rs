@@ -15,7 +15,7 @@ use slowpath_kernel::cpu::cpu;
 use slowpath_kernel::io::{Known, io};
 use slowpath_kernel::latency::{LatencyKind, latency};
 use slowpath_kernel::timelines::Timelines;
-use slowpath_model::{CallCode, CpuId, Event, FieldVisitor, Projection};
+use slowpath_model::{CpuId, Event, FieldVisitor, Projection};
 use slowpath_platform::SharedMemory;
 use slowpath_read_ctf::{CtfTrace, StreamFile, metadata};
 use slowpath_read_ftrace::{EventFormatFile, FolderFiles, FtraceTrace, ReadOptions};
@@ -68,11 +68,6 @@ pub const TARGETS: &[Target] = &[
         name: "ftrace_pages",
         seeds: || vec![fixture("ftrace-raw-pages/cpu0.raw")],
         run: read_pages,
-    },
-    Target {
-        name: "kallsyms",
-        seeds: || vec![b"ffff0010 T __x64_sys_read\nffff0020 t ksys_read\nffff0030 T c\n".to_vec()],
-        run: read_symbols,
     },
     Target {
         name: "spans",
@@ -285,28 +280,13 @@ fn read_trace_dat(input: &[u8]) {
 }
 
 fn read_pages(input: &[u8]) {
-    let mut files = folder().clone();
+    static FOLDER: std::sync::OnceLock<FolderFiles> = std::sync::OnceLock::new();
+    let folder = FOLDER.get_or_init(folder_texts);
+    let mut files = folder.clone();
     files.cpus = vec![(CpuId(0), NamedBytes::new("cpu0.raw", input.to_vec()))];
     if let Ok(trace) = FtraceTrace::from_folder(files, ReadOptions::default()) {
         read_and_analyse(&trace);
     }
-}
-
-fn read_symbols(input: &[u8]) {
-    let files = FolderFiles {
-        kallsyms: String::from_utf8_lossy(input).into_owned(),
-        ..folder().clone()
-    };
-    let trace = FtraceTrace::from_folder(files, ReadOptions::default()).expect("a whole folder");
-    let code = &trace.schema().call_code;
-    let is_apart = |pair: &[CallCode]| pair[0].addresses.end <= pair[1].addresses.start;
-    assert!(code.windows(2).all(is_apart));
-    assert!(code.iter().all(|one| !one.addresses.is_empty()));
-}
-
-fn folder() -> &'static FolderFiles {
-    static FOLDER: std::sync::OnceLock<FolderFiles> = std::sync::OnceLock::new();
-    FOLDER.get_or_init(folder_texts)
 }
 
 fn folder_texts() -> FolderFiles {

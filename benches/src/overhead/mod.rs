@@ -415,9 +415,9 @@ mod tests {
         let schedule = schedule(2, &modes::ALL);
         assert_eq!(schedule.len(), 2 * modes::ALL.len());
         assert_eq!(schedule[0], (0, Mode::NoTracing));
-        assert_eq!(schedule[6], (0, Mode::FakeCallStandard));
-        assert_eq!(schedule[7], (1, Mode::FakeCallStandard));
-        assert_eq!(schedule[13], (1, Mode::NoTracing));
+        assert_eq!(schedule[5], (0, Mode::FakeCallStandard));
+        assert_eq!(schedule[6], (1, Mode::FakeCallStandard));
+        assert_eq!(schedule[11], (1, Mode::NoTracing));
     }
 
     #[test]

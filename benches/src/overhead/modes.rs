@@ -24,8 +24,6 @@ pub enum Mode {
     Snapshot,
     /// Spans, and `slowpath record` (C-2).
     Standard,
-    /// Spans, and `slowpath record --snapshot --events light`: no system calls.
-    Light,
     /// Kernel events and a system call for each start and end of a span (D-1).
     FakeCallSnapshot,
     /// The same in the standard mode (D-2).
@@ -33,12 +31,11 @@ pub enum Mode {
 }
 
 /// All, in the order in which they are run.
-pub const ALL: [Mode; 7] = [
+pub const ALL: [Mode; 6] = [
     Mode::NoTracing,
     Mode::Spans,
     Mode::Snapshot,
     Mode::Standard,
-    Mode::Light,
     Mode::FakeCallSnapshot,
     Mode::FakeCallStandard,
 ];
@@ -76,7 +73,6 @@ impl Mode {
             Self::Spans => "spans only",
             Self::Snapshot => "slowpath, snapshot",
             Self::Standard => "slowpath, standard",
-            Self::Light => "slowpath, light",
             Self::FakeCallSnapshot => "fake call, snapshot",
             Self::FakeCallStandard => "fake call, standard",
         }
@@ -90,7 +86,7 @@ impl Mode {
         };
         let program = match self {
             Self::NoTracing | Self::Spans => "hotrod-plain",
-            Self::Snapshot | Self::Standard | Self::Light => "hotrod",
+            Self::Snapshot | Self::Standard => "hotrod",
             Self::FakeCallSnapshot | Self::FakeCallStandard => "hotrod-getpid",
         };
         let mut words: Vec<OsString> = match self {
@@ -120,11 +116,8 @@ impl Mode {
         let mut words = vec![place.slowpath.into(), "record".into()];
         words.extend(["-o".into(), output.into(), "--overwrite".into()]);
         words.extend(["--duration".into(), LONGEST_SECONDS.into()]);
-        if matches!(self, Self::Snapshot | Self::Light | Self::FakeCallSnapshot) {
+        if matches!(self, Self::Snapshot | Self::FakeCallSnapshot) {
             words.push("--snapshot".into());
-        }
-        if self == Self::Light {
-            words.extend(["--events".into(), "light".into()]);
         }
         if matches!(self, Self::FakeCallSnapshot | Self::FakeCallStandard) {
             words.extend(["--ust".into(), "none".into()]);

@@ -43,9 +43,8 @@ pub struct RecordArgs {
     /// Who delivers kernel events; auto: LTTng where its modules are there, else ftrace.
     #[arg(long, value_enum, default_value_t = Kernel::Auto)]
     kernel: Kernel,
-    /// Kernel events: presets (default, light, sched, syscalls, irq, timer, io, net), names and globs
-    /// such as block:*. `light` is `default` without system calls, which costs a service less: stacks tell
-    /// in which calls threads wait, but not at which lock, nor what `io` and `latency` have of calls.
+    /// Kernel events: presets (default, sched, syscalls, irq, timer, io, net), names and globs such
+    /// as block:*.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     events: Vec<String>,
     /// Applications' LTTng events by name or glob [default: slowpath_span:* where LTTng is

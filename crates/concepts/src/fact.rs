@@ -8,7 +8,7 @@ use slowpath_model::{CpuId, Event, ProcessId, SpanId, ThreadId, TraceId};
 
 use crate::service::MessageMoment;
 use crate::store::{BusMessage, StoreAddress, StoreMark, StoreOperation, StoreProbe};
-use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, SyscallId, slot};
+use crate::{FactKind, SwitchOut, SyscallEntry, SyscallExit, slot};
 
 /// What became of a signal (`trace_signal_generate`, `include/trace/events/signal.h`): it was sent, or was but for its
 /// details; all others wake nobody.
@@ -121,13 +121,6 @@ pub enum Fact<'packet> {
     SyscallEntry(SyscallEntry<'packet>),
     /// A thread returns from a system call.
     SyscallExit(SyscallExit),
-    /// A thread's stack in the kernel, right after an event in its context: after a switch, that of the thread that ran.
-    Stack {
-        /// The thread.
-        thread: ThreadId,
-        /// The system call that it is in, if any.
-        call: Option<SyscallId>,
-    },
     /// A thread makes another one, of its own process or of a new one.
     Fork {
         /// The thread that makes it.
@@ -673,7 +666,7 @@ impl<'packet> Fact<'packet> {
             },
             FactKind::DumpBegin => Self::DumpBegin,
             // Calls are not recognised by a rule: `syscall.rs`.
-            FactKind::SyscallEntry | FactKind::SyscallExit | FactKind::Stack => return None,
+            FactKind::SyscallEntry | FactKind::SyscallExit => return None,
             FactKind::DumpedThread => Self::DumpedThread {
                 thread: thread(0),
                 process: ProcessId(event.signed(slot(1)) as i32),

@@ -55,8 +55,6 @@ pub enum FactKind {
     SyscallEntry,
     /// [`Fact::SyscallExit`]
     SyscallExit,
-    /// [`Fact::Stack`]
-    Stack,
     /// [`Fact::Fork`]
     Fork,
     /// [`Fact::Exec`]

@@ -11,7 +11,6 @@ mod fact;
 mod kind;
 mod rules;
 mod service;
-mod stack;
 mod store;
 mod switch_out;
 mod syscall;
@@ -40,7 +39,6 @@ pub struct Concepts {
     recipes: Vec<Option<Recipe>>,
     projection: Projection,
     calls: syscall::Calls,
-    stacks: stack::Stacks,
 }
 
 /// What an event class becomes.
@@ -49,7 +47,6 @@ enum Recipe {
     Plain(FactKind),
     SyscallEntry(syscall::Naming),
     SyscallExit(syscall::Naming),
-    Stack,
 }
 
 impl Recipe {
@@ -58,7 +55,6 @@ impl Recipe {
             Self::Plain(kind) => kind,
             Self::SyscallEntry(_) => FactKind::SyscallEntry,
             Self::SyscallExit(_) => FactKind::SyscallExit,
-            Self::Stack => FactKind::Stack,
         }
     }
 }
@@ -77,7 +73,6 @@ impl Concepts {
         wanted: impl Fn(&str) -> bool,
     ) -> Self {
         let mut calls = syscall::Calls::default();
-        let mut stacks = stack::Stacks::default();
         let asks_for_calls =
             kinds.contains(&FactKind::SyscallEntry) || kinds.contains(&FactKind::SyscallExit);
         let mut recipes = vec![None; schema.event_classes.len()];
@@ -91,11 +86,6 @@ impl Concepts {
                     false => Recipe::SyscallExit(resolved.naming),
                 };
                 (recipe, resolved.slots)
-            } else if kinds.contains(&FactKind::Stack)
-                && let Some(slots) = stack::slots(schema, class)
-            {
-                stacks = stack::Stacks::of(schema, |call| calls.intern(call));
-                (Recipe::Stack, slots)
             } else {
                 continue;
             };
@@ -108,7 +98,6 @@ impl Concepts {
             recipes,
             projection,
             calls,
-            stacks,
         }
     }
 
@@ -139,7 +128,6 @@ impl Concepts {
                 Some(Fact::SyscallEntry(self.calls.entry(naming, event)?))
             }
             Recipe::SyscallExit(naming) => Some(Fact::SyscallExit(self.calls.exit(naming, event)?)),
-            Recipe::Stack => Some(self.stacks.fact(event)),
         }
     }
 }

@@ -10,10 +10,10 @@ use slowpath_model::{
     Event, EventClass, FieldId, FieldKind, Schema, Scope, ThreadId, TimeRange, Timestamp,
 };
 
-use crate::{slot, stack, syscall_table};
+use crate::{slot, syscall_table};
 
 /// A system call: a position in the list of names that a schema was resolved to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SyscallId(pub u16);
 
 impl SyscallId {
@@ -186,8 +186,7 @@ impl Calls {
         })
     }
 
-    /// The number of a call.
-    pub(crate) fn intern(&mut self, name: &str) -> SyscallId {
+    fn intern(&mut self, name: &str) -> SyscallId {
         if let Some(&id) = self.ids.get(name) {
             return id;
         }
@@ -434,22 +433,13 @@ fn without_compat(call: &str) -> &str {
     call.strip_prefix("compat_").unwrap_or(call)
 }
 
-pub(crate) fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
+fn payload_field(class: &EventClass, name: &str) -> Option<FieldId> {
     let field = class.field(name)?;
     (class.fields[field.index()].scope == Scope::Payload).then_some(field)
 }
 
-/// The context field of `class` that tells the thread that runs: LTTng's `tid`, ftrace's `common_pid`. Stacks have none:
-/// after a switch, theirs is the thread that ran before.
+/// The context field of `class` that tells the thread: LTTng's `tid`, ftrace's `common_pid`.
 pub fn context_thread(class: &EventClass) -> Option<FieldId> {
-    match stack::is_stack(class) {
-        true => None,
-        false => thread_field(class),
-    }
-}
-
-/// The context field of `class` that tells a thread.
-pub(crate) fn thread_field(class: &EventClass) -> Option<FieldId> {
     context_field(class, CONTEXT_FIELDS[0])
 }
 

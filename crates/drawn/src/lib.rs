@@ -15,7 +15,6 @@
 //! -- domain user              # what was traced: kernel (default) or user
 //! -- environment hostname=web-1
 //! -- 32-bit 7 8
-//! -- call-code futex=100..200 read=200..300 takes=300..400 returns=400..500
 //! ```
 //!
 //! A stream whose name ends in `cpuN` is that of processor N; one whose name begins with `bufferN/` lies in the

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use slowpath_model::{
-    CallCode, CallStage, CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope,
-    ThreadId, TimeRange, Timestamp, TracerDomain,
+    CpuId, EventClass, EventClassId, Field, FieldKind, Schema, Scope, ThreadId, TimeRange,
+    Timestamp, TracerDomain,
 };
 
 use crate::{DrawnEvent, Line, Value};
@@ -41,21 +41,6 @@ pub(crate) fn parse(text: &str) -> Result<(Schema, Vec<Line>), DrawError> {
         event.values.resize(fields, None);
     }
     Ok((parser.schema, parser.lines))
-}
-
-/// `futex=100..200`: the addresses of the function that serves a system call; `takes=` and `returns=` those of functions
-/// that have to do with all calls.
-fn call_code(text: &str) -> Option<CallCode> {
-    let (call, addresses) = text.split_once('=')?;
-    let (begin, end) = addresses.split_once("..")?;
-    Some(CallCode {
-        addresses: begin.parse().ok()?..end.parse().ok()?,
-        does: match call {
-            "takes" => CallStage::Takes,
-            "returns" => CallStage::Returns,
-            call => CallStage::Serves(call.to_owned()),
-        },
-    })
 }
 
 #[derive(Default)]
@@ -106,12 +91,6 @@ impl Parser {
                     let number = thread.parse().map_err(|_| "no number of a thread")?;
                     let thread = (ThreadId(number), TimeRange::ALL);
                     self.schema.threads_of_32_bit.push(thread);
-                }
-            }
-            ("call-code", functions) => {
-                for function in functions {
-                    let code = call_code(function).ok_or("no `CALL=BEGIN..END`")?;
-                    self.schema.call_code.push(code);
                 }
             }
             _ => return Err("unknown directive"),

@@ -21,7 +21,7 @@ pub use ids::{
     CpuId, EventClassId, FieldId, HostId, PacketId, ProcessId, SpanId, StreamId, ThreadId, TraceId,
 };
 pub use projection::{Projection, Slot};
-pub use schema::{CallCode, CallStage, EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
+pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
 pub use shown::{shown, shown_lines};
 pub use time::{Nanoseconds, TimeRange, Timestamp};
 pub use visit::{DisplayBase, EnumerationValue, FieldVisitor};

@@ -3,8 +3,6 @@
 //! Neutral between formats, so that a name is looked up once, in one place, for every tracer. Only
 //! fields that can be asked for one by one are listed; how they are laid out is the reader's matter.
 
-use std::ops::Range;
-
 use crate::{EventClassId, FieldId, ThreadId, TimeRange};
 
 /// What a trace says about itself and its events.
@@ -29,30 +27,8 @@ pub struct Schema {
     /// Threads of 32-bit programs on a 64-bit kernel, as far as they are known, and when they were: their system calls
     /// have other numbers then.
     pub threads_of_32_bit: Vec<(ThreadId, TimeRange)>,
-    /// Where the kernel's code is that has to do with system calls, in the order of addresses; empty where that is not known.
-    pub call_code: Vec<CallCode>,
     /// Every event class of every stream class; [`EventClassId`] is the position.
     pub event_classes: Vec<EventClass>,
-}
-
-/// A function of the kernel that has to do with system calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallCode {
-    /// The addresses of its instructions.
-    pub addresses: Range<u64>,
-    /// What it does.
-    pub does: CallStage,
-}
-
-/// What a function of the kernel does for system calls: what a thread is doing in whose stack it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallStage {
-    /// It serves this one (`futex`; `compat_futex` where 32-bit programs make it on a 64-bit kernel).
-    Serves(String),
-    /// It takes all of them, and has others serve them.
-    Takes,
-    /// The call is over, if there was one: it goes back to the program, and has signals handled.
-    Returns,
 }
 
 /// What was traced.

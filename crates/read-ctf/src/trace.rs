@@ -736,7 +736,6 @@ fn schema_of(layout: &TraceLayout) -> Schema {
         boot: hexadecimal(layout.clocks.iter().find_map(|clock| clock.uuid)),
         session: hexadecimal(layout.uuid),
         threads_of_32_bit: Vec::new(),
-        call_code: Vec::new(),
         event_classes: events.collect(),
         environment,
     }

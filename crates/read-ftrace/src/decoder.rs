@@ -215,9 +215,7 @@ impl Read {
             (Place::Fixed { offset, .. }, Content::Numbers(element), Some(index)) => {
                 Self::number(offset + index * element.size, element.size, element.signed)
             }
-            (Place::Fixed { .. }, Content::Numbers(element), None) if element.size > 1 => {
-                Self::Nothing
-            }
+            (_, Content::Numbers(element), None) if element.size > 1 => Self::Nothing,
             (Place::Fixed { offset, size }, _, _) => Self::FixedRange { offset, size },
             (place, _, _) => Self::Range(place),
         }

@@ -39,8 +39,6 @@ pub struct FolderFiles {
     pub saved_tgids: String,
     /// Processes of 32-bit programs on a 64-bit kernel, as far as they are known: their system calls have other numbers.
     pub processes_of_32_bit: Vec<ProcessId>,
-    /// Text of `kallsyms` where stacks were recorded: functions in them tell system calls.
-    pub kallsyms: String,
     /// Text of `trace_clock`, or the name of the clock alone.
     pub trace_clock: String,
     /// Text of `per_cpu/cpuN/stats` by processor.
@@ -141,7 +139,6 @@ impl FtraceTrace {
             saved_cmdlines: files.saved_cmdlines,
             saved_tgids: files.saved_tgids,
             processes_of_32_bit: files.processes_of_32_bit,
-            kallsyms: files.kallsyms,
             streams,
             is_snapshot: files.is_snapshot,
             recorded: files.recorded.unwrap_or(TimeRange::ALL),

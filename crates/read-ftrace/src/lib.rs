@@ -19,7 +19,6 @@ mod packets;
 mod page;
 mod recording;
 mod saved;
-mod symbols;
 mod trace;
 mod trace_dat;
 mod visit;

@@ -26,8 +26,6 @@ pub(crate) struct Recording {
     pub(crate) saved_tgids: String,
     /// Processes of 32-bit programs on a 64-bit kernel, as far as they are known.
     pub(crate) processes_of_32_bit: Vec<ProcessId>,
-    /// Text of `kallsyms`, empty where it was not kept or no stack was recorded.
-    pub(crate) kallsyms: String,
     pub(crate) streams: Vec<RecordedStream>,
     /// What was overwritten before the first pages was meant to be.
     pub(crate) is_snapshot: bool,

@@ -21,7 +21,7 @@ use crate::layout::{Content, Field, Place as FieldPlace};
 use crate::packets::{Findings, Listing, PageStream};
 use crate::page::PageLayout;
 use crate::recording::{RecordedStream, Recording};
-use crate::{ByteOrder, saved, symbols, visit};
+use crate::{saved, visit};
 
 /// No more characters of a text that cannot be understood are shown.
 const MOST_SHOWN: usize = 80;
@@ -112,7 +112,6 @@ impl FtraceTrace {
             session: String::new(),
             environment: recording.environment,
             threads_of_32_bit: Vec::new(),
-            call_code: Vec::new(),
             event_classes: Vec::new(),
         };
         schema
@@ -149,10 +148,6 @@ impl FtraceTrace {
             });
         }
         let type_offset = type_offset(&layouts);
-        // Addresses in stacks are read as 64-bit little-endian words.
-        if page_layout.long_size() == 8 && recording.order == ByteOrder::Little {
-            schema.call_code = symbols::call_code(&recording.kallsyms);
-        }
         diagnostics.extend(bad_formats.0);
 
         let (saved_cmdlines, misread) = saved::parse_cmdlines(&recording.saved_cmdlines);
@@ -447,11 +442,7 @@ fn event_class(name: String, fields: &[Field], columns: &[Column]) -> EventClass
             kind: match (field.content, column.element) {
                 (Content::Integer { signed, .. }, _) => number(signed),
                 (Content::Numbers(element), Some(_)) => number(element.signed),
-                (Content::Numbers(element), None)
-                    if element.size > 1 && !field.place.is_dynamic() =>
-                {
-                    FieldKind::Compound
-                }
+                (Content::Numbers(element), None) if element.size > 1 => FieldKind::Compound,
                 (Content::Numbers(_) | Content::Opaque, _) => FieldKind::Bytes,
                 (Content::Text, _) => FieldKind::Text,
             },

@@ -219,7 +219,6 @@ impl Reading<'_> {
             saved_cmdlines: self.parts.saved_cmdlines,
             saved_tgids: String::new(),
             processes_of_32_bit: Vec::new(),
-            kallsyms: String::new(),
             streams,
             is_snapshot: false,
             recorded: TimeRange::ALL,

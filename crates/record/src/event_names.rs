@@ -32,11 +32,6 @@ pub const PRESETS: &[(&str, &str, &[&str])] = &[
 
 /// All presets together, without [`NOT_BY_DEFAULT`].
 const DEFAULT: &str = "default";
-/// The same without [`CALLS`], of which a busy service makes hundreds for each request. Stacks tell those in which a thread
-/// waits.
-const LIGHT: &str = "light";
-/// System calls, as they begin and end.
-const CALLS: [&str; 2] = ["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"];
 
 /// Left to those who ask for the preset or the event: no analysis reads them beside the others, and a
 /// busy service fires hundreds with each request (`slowpath-benches overhead`).
@@ -117,16 +112,9 @@ const NET: &[&str] = &[
     "sock:sk_data_ready",
 ];
 
-/// Whether stacks have to tell in which system calls threads wait: their switches are recorded, and the calls are not.
-pub(crate) fn needs_stacks(events: &[String]) -> bool {
-    let has = |name: &str| events.iter().any(|event| event == name);
-    has("sched:sched_switch") && !CALLS.iter().any(|call| has(call))
-}
-
 /// The names of the presets, `default` first.
 pub(crate) fn preset_names() -> Vec<&'static str> {
-    [DEFAULT, LIGHT]
-        .into_iter()
+    std::iter::once(DEFAULT)
         .chain(PRESETS.iter().map(|(name, ..)| *name))
         .collect()
 }
@@ -169,13 +157,10 @@ pub(crate) fn resolve(available: &str, wanted: &[String]) -> Result<Vec<String>,
 
 /// The patterns behind a preset's name.
 pub(crate) fn preset(name: &str) -> Option<Vec<&'static str>> {
-    if [DEFAULT, LIGHT].contains(&name) {
+    if name == DEFAULT {
         let all = PRESETS.iter().flat_map(|(_, _, patterns)| patterns.iter());
-        let is_meant = |pattern: &&&str| {
-            let is_left_out = name == LIGHT && CALLS.contains(*pattern);
-            !is_left_out && !NOT_BY_DEFAULT.contains(*pattern)
-        };
-        return Some(all.filter(is_meant).copied().collect());
+        let wanted = all.filter(|pattern| !NOT_BY_DEFAULT.contains(pattern));
+        return Some(wanted.copied().collect());
     }
     let found = PRESETS.iter().find(|(preset, ..)| *preset == name);
     found.map(|(_, _, patterns)| patterns.to_vec())
@@ -254,22 +239,6 @@ mod tests {
             "no kernel event here matches \"sched:shed_switch\"",
         );
         check(&["irq"], "no kernel event here matches \"irq\"");
-    }
-
-    #[test]
-    fn what_is_light_has_no_system_calls_and_stacks_in_their_place() {
-        check(
-            &["light"],
-            "sched:sched_switch sched:sched_waking block:block_rq_issue block:block_rq_complete \
-             net:net_dev_queue",
-        );
-        let needs = |wanted: &[&str]| {
-            let wanted: Vec<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
-            needs_stacks(&resolve(KERNEL, &wanted).expect("events of this kernel"))
-        };
-        assert!(needs(&["light"]) && needs(&["sched"]));
-        assert!(!needs(&["default"]) && !needs(&["light", "io"]));
-        assert!(!needs(&["sched:sched_waking"]));
     }
 
     #[test]

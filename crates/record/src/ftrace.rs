@@ -22,13 +22,6 @@ use crate::storage::PageFiles;
 /// The kernel's clock that user-space events share.
 pub(crate) const CLOCK: &str = "mono";
 
-/// By which the kernel writes the stack of a thread that waits, ends or is stopped (`TASK_REPORT`), but not of one that
-/// was preempted or of its own idle ones.
-const STACKS_OF_WAITS: (&str, &str) = (
-    "events/sched/sched_switch/trigger",
-    "stacktrace if prev_state & 127",
-);
-
 /// A device gives a packet back to this host. That the loopback device does so with each that was queued there is known.
 const GIVEN_BACK: &str = "net:netif_rx";
 const BY_OTHERS: &str = "name != \"lo\"";
@@ -44,8 +37,6 @@ pub(crate) struct Setup<'a> {
     /// The thread whose system calls are not recorded: the one that moves events to the disk, which
     /// would otherwise stand first in `slowpath io`. `None` where it is not known by its number in events.
     pub(crate) silent: Option<ThreadId>,
-    /// Whether stacks tell in which system call a thread waits.
-    pub(crate) has_stacks: bool,
 }
 
 /// A tracing instance.
@@ -154,10 +145,6 @@ impl Instance {
             }
             self.write(&format!("events/{system}/{name}/enable"), "1")?;
         }
-        if setup.has_stacks {
-            let (trigger, stacks) = STACKS_OF_WAITS;
-            self.write(trigger, stacks)?;
-        }
         Ok(())
     }
 
@@ -227,12 +214,6 @@ impl Instance {
                 fs::create_dir_all(&target)?;
                 fs::write(target.join("format"), text)?;
             }
-        }
-        let (trigger, _) = STACKS_OF_WAITS;
-        if let Ok(text) = self.text(trigger)
-            && folder.join(trigger).parent().is_some_and(Path::is_dir)
-        {
-            fs::write(folder.join(trigger), text)?;
         }
         if let Some(symbols) = crate::host::code_symbols() {
             fs::write(folder.join("kallsyms"), symbols)?;

@@ -93,20 +93,6 @@ pub(crate) fn code_symbols() -> Option<String> {
     Some(text)
 }
 
-/// Whether the kernel can tell by stacks in which system calls threads wait: since 5.18 it writes those that an instance
-/// asks for there and not into everybody's tracing; and what its functions are called must be known.
-pub(crate) fn has_stacks() -> bool {
-    has_stacks_of_instances(&kernel_setting("osrelease")) && code_symbols().is_some()
-}
-
-fn has_stacks_of_instances(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (5u32, 18u32),
-        _ => false,
-    }
-}
-
 /// The processors that are online; `None` where the kernel does not say. There may be many more: those that could
 /// be added while the machine runs.
 pub(crate) fn online_cpus() -> Option<BTreeSet<CpuId>> {
@@ -144,13 +130,6 @@ pub(crate) fn available_memory() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stacks_are_those_of_kernels_since_5_18() {
-        let has = has_stacks_of_instances;
-        assert!(has("5.18.0-rc1") && has("6.1.0-28-amd64\n") && has("10.0"));
-        assert!(!has("5.17.15") && !has("4.19.0-6-amd64") && !has("x.y") && !has(""));
-    }
 
     #[test]
     fn a_list_of_processors_has_ranges_and_single_ones() {

@@ -51,8 +51,6 @@ pub(crate) struct Plan {
     pub(crate) agents: Agents,
     /// Whether the ends of all system calls are among them, whoever needs some.
     pub(crate) has_all_call_ends: bool,
-    /// Whether stacks tell in which system calls threads wait.
-    pub(crate) has_stacks: bool,
     /// What Redis servers are brought.
     pub(crate) redis: RedisAgent,
     /// What Node programs of the command load.
@@ -107,14 +105,6 @@ impl Plan {
         let has_all_call_ends = kernel_events
             .iter()
             .any(|event| event.split_once(':') == Some(CALL_ENDS));
-        let needs_stacks = tracefs.is_some() && event_names::needs_stacks(&kernel_events);
-        let has_stacks = needs_stacks && host::has_stacks();
-        if needs_stacks && !has_stacks {
-            talk(
-                "system calls are not recorded, and stacks, which tell those in which threads wait, cannot be had here: they \
-                 need a kernel since 5.18 and readable addresses in /proc/kallsyms",
-            );
-        }
         let node = NodeAgent::find(options.node)?;
         let from_inside: Vec<String> = redis.events().chain(node.events()).collect();
         if !from_inside.is_empty() && !lttng::is_installed() {
@@ -166,7 +156,6 @@ impl Plan {
             node,
             tracefs,
             has_all_call_ends,
-            has_stacks,
             kernel_events,
             buffer_bytes_per_cpu,
             user_space_events,

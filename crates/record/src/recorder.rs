@@ -245,7 +245,6 @@ impl Recording {
                 events: &plan.kernel_events,
                 buffer_bytes_per_cpu: plan.buffer_bytes_per_cpu,
                 silent: processes::this_in_events(),
-                has_stacks: plan.has_stacks,
             })?;
             self.place_probes(plan, talk)?;
             self.describe(&self.folder, &self.manifest.kernel.events)

@@ -543,11 +543,6 @@ fn open_ftrace_folder(
     let saved_cmdlines = text("saved_cmdlines");
     let saved_tgids = text("saved_tgids");
     let trace_clock = text("trace_clock");
-    // Where the kernel wrote stacks: its functions tell system calls.
-    let kallsyms = match text("events/sched/sched_switch/trigger").contains("stacktrace") {
-        true => text("kallsyms"),
-        false => String::new(),
-    };
     let mut pages = Vec::new();
     let mut cpus = Vec::new();
     let mut stats = Vec::new();
@@ -595,7 +590,6 @@ fn open_ftrace_folder(
         cpus,
         saved_cmdlines,
         saved_tgids,
-        kallsyms,
         trace_clock,
         stats,
         is_snapshot: manifest.is_some_and(|manifest| manifest.mode == "snapshot"),

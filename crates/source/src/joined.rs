@@ -69,9 +69,6 @@ impl<'source> Joined<'source> {
             self.schema.environment.extend(environment);
             let threads = &source.schema().threads_of_32_bit;
             self.schema.threads_of_32_bit.extend(threads);
-            if self.schema.call_code.is_empty() {
-                self.schema.call_code = source.schema().call_code.clone();
-            }
         }
         self.parts.push(Part {
             source,

@@ -260,7 +260,7 @@ impl Assembly<'_> {
                 .into_iter()
                 .for_each(&mut add);
         } else {
-            with_calls(runs).for_each(&mut add);
+            runs.for_each(&mut add);
         }
         ThreadLine {
             runs: writer.finish(),
@@ -315,25 +315,10 @@ impl Part<'_> {
     }
 }
 
-/// The runs of a thread in the order of their ends, each with the call that stacks tell behind it, if it ended in a switch.
-fn with_calls(runs: impl Iterator<Item = Run>) -> impl Iterator<Item = Run> {
-    let mut runs = runs.skip_while(|run| run.is_only_call).peekable();
-    std::iter::from_fn(move || {
-        let mut run = runs.next()?;
-        while let Some(told) = runs.next_if(|next| next.is_only_call) {
-            if run.left.is_some() {
-                run.call = told.call;
-            }
-        }
-        Some(run)
-    })
-}
-
 /// The runs of a thread in the order of time, those of an unknown part of some time bounded: they
 /// began after everything that is known of the thread before.
 fn bounded(mut runs: Vec<Run>, wakes: &[[u64; 2]]) -> Vec<Run> {
     runs.sort_by_key(|run| (run.end, run.begin));
-    let mut runs: Vec<Run> = with_calls(runs.into_iter()).collect();
     let mut known_until = i64::MIN;
     for run in &mut runs {
         if run.in_part {

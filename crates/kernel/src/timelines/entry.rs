@@ -43,8 +43,6 @@ pub(super) struct Run {
     pub(super) word: Word,
     /// Before, it made calls of other kinds.
     pub(super) others: bool,
-    /// This is none: it tells in which call the one before it ended. Gone when runs are put together.
-    pub(super) is_only_call: bool,
     /// Why it ended; `None` where the trace ends or events are missing.
     pub(super) left: Option<SwitchOut>,
 }
@@ -145,23 +143,6 @@ pub(super) struct Sending {
 }
 
 impl Run {
-    /// That the run which has just ended did so in this call.
-    pub(super) fn only_call(at: i64, call: Call) -> Self {
-        Self {
-            begin: at,
-            end: at,
-            cpu: 0,
-            in_part: false,
-            begun_unseen: false,
-            returned: Returned::Unseen,
-            call,
-            word: Word::UNKNOWN,
-            others: false,
-            is_only_call: true,
-            left: None,
-        }
-    }
-
     pub(super) fn row(self) -> RunRow {
         let left = self.left.map_or(NOT_LEFT, switch_out_code);
         let word = cpu_bits(self.cpu)
@@ -169,7 +150,6 @@ impl Run {
             | u64::from(self.in_part) << 32
             | left << 33
             | u64::from(self.begun_unseen) << 36
-            | u64::from(self.is_only_call) << 37
             | u64::from(self.others) << 38
             | u64::from(self.call.0 & CALL_MASK) << CALL_AT
             | u64::from(self.word.0) << WORD_AT;
@@ -187,7 +167,6 @@ impl Run {
             in_part: word >> 32 & 1 != 0,
             begun_unseen: word >> 36 & 1 != 0,
             others: word >> 38 & 1 != 0,
-            is_only_call: word >> 37 & 1 != 0,
             call: Call((word >> CALL_AT) as u16 & CALL_MASK),
             word: Word((word >> WORD_AT) as u16),
             left: (left != NOT_LEFT).then(|| switch_out_of(left)),
@@ -384,7 +363,6 @@ mod tests {
                     Some(_) => Word((1 << Word::BITS) - 1),
                 },
                 others: left.is_none(),
-                is_only_call: left.is_some(),
                 left,
             };
             assert_eq!(Run::from_row(&run.row()), run);

@@ -45,7 +45,6 @@ pub(super) const FACTS: &[FactKind] = &[
     FactKind::PacketReceived,
     FactKind::SyscallEntry,
     FactKind::SyscallExit,
-    FactKind::Stack,
     FactKind::Fork,
     FactKind::Signal,
     FactKind::DumpedThread,
@@ -373,11 +372,6 @@ impl Analysis for Gather<'_> {
                     self.push(state, at, Kind::Returned(Returned::new(exit.ret)));
                 }
                 self.call(state, at, Call::NONE);
-            }
-            Fact::Stack { thread, call } => {
-                let call = call.map_or(Call::NONE, |call| Call::named(call.index()));
-                let thread = known(thread);
-                self.push(state, at, Kind::Stack { thread, call });
             }
             Fact::Fork {
                 parent,

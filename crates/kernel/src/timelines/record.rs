@@ -58,8 +58,6 @@ pub(super) enum Kind {
     Seen,
     /// The running thread entered a system call, or left one.
     CallEdge,
-    /// A thread's stack: the system call that it is in (`NONE`: in none). Where another one runs, it was switched from last.
-    Stack { thread: ThreadId, call: Call },
     /// The word of memory that the running thread's call is about, and whether it made calls of other kinds before,
     /// since it began to run.
     Futex { word: Word, others: bool },
@@ -254,10 +252,6 @@ impl Record {
             Kind::Futex { word, others } => {
                 (13, 2 | u64::from(others) << 2 | u64::from(word.0) << 3)
             }
-            Kind::Stack { thread, call } => (
-                13,
-                4 | thread_bits(thread) << 3 | u64::from(call.0) << (3 + THREAD_BITS),
-            ),
             Kind::Returned(returned) => (14, returned.code()),
             Kind::Signal { thread, to_process } => (
                 15,
@@ -312,10 +306,6 @@ impl Record {
             13 if payload & 2 != 0 => Kind::Futex {
                 word: Word((payload >> 3) as u16),
                 others: payload & 4 != 0,
-            },
-            13 if payload & 4 != 0 => Kind::Stack {
-                thread: thread_of(payload >> 3),
-                call: Call((payload >> (3 + THREAD_BITS)) as u16),
             },
             13 => Kind::Seen,
             14 => Kind::Returned(Returned::of_code(payload)),
@@ -438,10 +428,6 @@ mod tests {
             Kind::Futex {
                 word: Word::at(0x7f00_0000_1238, true, true),
                 others: true,
-            },
-            Kind::Stack {
-                thread: largest,
-                call: Call::named(2045),
             },
         ] {
             let record = Record::new(-5, kind);

@@ -186,13 +186,6 @@ impl Scanner {
                     self.knows.returned = returned;
                 }
             }
-            // Of the thread that was switched from last.
-            Kind::Stack { thread, call } => {
-                if self.thread().is_some_and(|current| current != thread) {
-                    let told = Run::only_call(self.knows.now, call);
-                    self.found.add_run(thread, told);
-                }
-            }
             Kind::Seen | Kind::Lost | Kind::Runs(_) => {}
         }
     }
@@ -316,7 +309,6 @@ impl Scanner {
                 call,
                 word: self.knows.word,
                 others: self.knows.others,
-                is_only_call: false,
                 left,
             },
         );

@@ -11,8 +11,6 @@ use super::gather::Gathered;
 use super::*;
 use crate::answer::every_way::{contradiction, with_losses};
 
-mod stacks;
-
 /// Two processors: wake-ups of both stages, interrupts, a packet that answers a packet, lost
 /// packets (of lost events it is not known after which event of a packet, so that cuts matter).
 const DRAWING: &str = "
