@@ -560,6 +560,13 @@ fn of_spans(part: &SpansPart) -> String {
             text += &format!("warning: {}{how}\n", counted(count, one, several));
         }
     }
+    if part.spans > 0 {
+        for rule in &part.rules_without_spans {
+            text += &format!(
+                "warning: no span was of the service and operation in --when '{rule}' (SERVICE:OPERATION, as spans have them)\n"
+            );
+        }
+    }
     text
 }
 

@@ -165,12 +165,18 @@ fn spans_that_a_full_disk_does_not_take_are_told() {
     // As the recorder writes it where there is room for that.
     let mut told = manifest();
     told["spans"]["lost_spans"] = 136_900.into();
+    told["spans"]["refused_requests"] = 6.into();
     fs::remove_file(&filler).expect("removed");
     fs::write(recording.join("slowpath.json"), told.to_string()).expect("written");
     for command in ["info", "services"] {
         let stderr = slowpath_succeeds(&[command], &recording).stderr;
         let warning = format!(
             "warning[LostSpans]: {}: 136900 spans were lost",
+            recording.display()
+        );
+        assert!(stderr.contains(&warning), "{command}: {stderr}");
+        let warning = format!(
+            "warning[RefusedMessages]: {}: 6 messages were refused",
             recording.display()
         );
         assert!(stderr.contains(&warning), "{command}: {stderr}");

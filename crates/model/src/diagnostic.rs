@@ -89,6 +89,8 @@ codes! {
         "record with larger buffers; a snapshot overwrites old packets by design";
     LostSpans, Warning, "The recorder received spans that it could not keep: the disk was full or too slow.",
         "requests are missing or known in part; record onto a faster disk or one with room, or send fewer spans";
+    RefusedMessages, Warning, "The recorder refused messages of exporters: they were malformed or too large.",
+        "the spans in them are missing; exporters say which they could not send, and what they were told";
     OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",
         "the file is damaged at this place; copy the trace again";
     CopiedPacket, Warning, "Packets are there twice, in two files of a stream; they are read once.",
@@ -133,6 +135,8 @@ codes! {
         "check that the file is whole and was written by the agent for Java of this version; lines after the first do not affect each other";
     InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",
         "check that it is Jaeger JSON or OTLP and was copied whole";
+    NoSpans, Warning, "A file looks like one of spans, and has none.",
+        "what it has is not where Jaeger's and OTLP's documents have their spans; save or export it again";
     TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",
         "the writer was stopped or the disk was full; save the file again";
     InvalidSpan, Error, "A span has no id, no trace (an id of zeros is none) or an impossible value; it is left out.",
@@ -142,7 +146,7 @@ codes! {
     UnsetTime, Warning, "A span lacks its start, its end, or both; with one of them it is taken to last no time, at that one; a duration alone is none.",
         "whatever made the span left the time at 0: a start that was never set, or a span that was sent before it ended";
     MissingProcess, Warning, "A span's process is not described; its service is unknown.",
-        "the file was cut before the list of processes; save it again";
+        "the file was cut before the list of processes, or that is damaged; save it again";
     UnusualSpanId, Note, "An id of a span or trace is no hexadecimal number; a hash of it is used.",
         "none needed";
     TracingSystemWarning, Note, "The tracing system itself has marked spans with a warning.",

@@ -8,6 +8,7 @@
 mod diagnostic;
 mod event;
 mod ids;
+mod json_text;
 mod projection;
 mod schema;
 mod shown;
@@ -20,6 +21,7 @@ pub use event::Event;
 pub use ids::{
     CpuId, EventClassId, FieldId, HostId, PacketId, ProcessId, SpanId, StreamId, ThreadId, TraceId,
 };
+pub use json_text::json_in_unicode;
 pub use projection::{Projection, Slot};
 pub use schema::{EventClass, Field, FieldKind, Schema, Scope, TracerDomain};
 pub use shown::{shown, shown_lines};

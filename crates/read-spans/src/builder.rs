@@ -51,6 +51,7 @@ pub(crate) struct Builder<'sink> {
     names: Interner,
     file: String,
     problems: BTreeMap<DiagnosticCode, Diagnostic>,
+    has_spans: bool,
     sink: &'sink mut dyn SpanSink,
 }
 
@@ -68,6 +69,7 @@ impl<'sink> Builder<'sink> {
             names: Interner::default(),
             file: file.to_owned(),
             problems: BTreeMap::new(),
+            has_spans: false,
             sink,
         }
     }
@@ -159,7 +161,13 @@ impl<'sink> Builder<'sink> {
         if self.options.attributes {
             span.attributes.extend_from_slice(&process.attributes);
         }
+        self.has_spans = true;
         self.sink.span(span);
+    }
+
+    /// Whether a span was given to the sink, or something was said of why none was.
+    pub(crate) fn has_told(&self) -> bool {
+        self.has_spans || !self.problems.is_empty()
     }
 
     /// Gives all problems to the sink.

@@ -53,7 +53,12 @@ pub fn read_spans(input: impl Read, file: &str, options: ReadOptions, sink: &mut
     window.ensure(SNIFF_BYTES);
     match encoding_of(window.bytes()) {
         Encoding::Empty => {}
-        Encoding::Json => json::read(&mut window, &mut builder),
+        Encoding::Json => {
+            json::read(&mut window, &mut builder);
+            if !builder.has_told() {
+                builder.problem(DiagnosticCode::NoSpans, 0, || "no span is in it".to_owned());
+            }
+        }
         Encoding::Sized => protobuf::read_sized(&mut window, &mut builder),
         Encoding::Protobuf => protobuf::read_bare(&mut window, &mut builder),
         Encoding::Unknown => builder.problem(DiagnosticCode::InvalidSpanFile, 0, || {

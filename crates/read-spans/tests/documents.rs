@@ -326,9 +326,70 @@ fn what_was_wrong_is_told_and_the_rest_is_read() {
         2,
         &["InvalidSpanFile 1", "MissingProcess 1"],
     );
+    // Each process by itself.
+    let processes = r#"{"p":{"serviceName":"s","tags":[null]},"q":7,"r":{"tags":{}}}"#;
+    let others = [
+        good.replace("\"p\"", "\"q\""),
+        good.replace("\"p\"", "\"r\""),
+    ];
+    let some_damaged = format!(
+        r#"{{"spans":[{good},{}],"processes":{processes}}}"#,
+        others.join(",")
+    );
+    let damages = ["InvalidSpan 1", "MissingProcess 2"];
+    check(&some_damaged, 3, &damages);
+    assert!(told(some_damaged.as_bytes()).starts_with("a/1 s x "));
     check("{\"data\":[} nonsense", 0, &["InvalidSpanFile 1"]);
+    for without in [
+        r#"{"traceID":"a","spans":[],"processes":null}"#,
+        r#"{"traceID":"a","spans":{"1":{}}}"#,
+        r#"{"resourceSpans":[]}"#,
+    ] {
+        check(without, 0, &["NoSpans 1"]);
+    }
     check("hello", 0, &["InvalidSpanFile 1"]);
     check("", 0, &[]);
+}
+
+/// JavaScript cuts texts between the two halves of a character; others write Latin-1.
+#[test]
+fn texts_that_are_no_unicode_cost_neither_the_span_nor_its_service() {
+    let jaeger = JAEGER_API
+        .replace("\"GET /\"", r#""GET \ud83d""#)
+        .replace("\"h1\"", r#""h\ude00""#);
+    let expected = JAEGER_TOLD
+        .replace("GET /", "GET \u{fffd}")
+        .replace("=h1", "=h\u{fffd}");
+    assert_eq!(told(jaeger.as_bytes()), expected);
+    assert_eq!(wrong(jaeger.as_bytes()), ["TracingSystemWarning 1"]);
+
+    let otlp = OTLP
+        .replace("\"add\"", r#""add \ud83d\ude00 \ud83d""#)
+        .replace("\"cart\"", r#""\uDC00cart""#)
+        .replace("\"pid\"", "\"pid~\"");
+    let expected = OTLP_TOLD
+        .replace("cart", "\u{fffd}cart")
+        .replace(" add ", " add \u{1f600} \u{fffd} ")
+        .replace("pid", "pid?");
+    let latin: Vec<u8> = otlp
+        .bytes()
+        .map(|byte| if byte == b'~' { 0xe9 } else { byte })
+        .collect();
+    assert_eq!(told(&latin), expected);
+    assert_eq!(wrong(&latin), [""; 0]);
+}
+
+#[test]
+fn what_a_search_of_jaegers_store_answers_has_its_spans_and_tags_as_fields() {
+    let span = r#"{"traceID":"aa","spanID":"2","operationName":"SQL","startTime":5,"duration":7,
+        "tags":[{"key":"n","type":"int64","value":"12"}],
+        "tag":{"span@kind":"server","error":true,"http@status_code":500,"ratio":0.5},
+        "process":{"serviceName":"mysql","tag":{"ip":"10.0.0.1"}}}"#;
+    let answer = format!(r#"{{"took":3,"hits":{{"total":1,"hits":[{{"_source":{span}}}]}}}}"#);
+    let expected = "aa/2 mysql SQL 5000..12000 Server Error n=12 error=true http.status_code=500 ratio=0.5 \
+        span.kind=server ip=10.0.0.1\n";
+    assert_eq!(told(answer.as_bytes()), expected);
+    assert_eq!(wrong(answer.as_bytes()), [""; 0]);
 }
 
 #[test]

@@ -165,6 +165,9 @@ pub struct SpansPart {
     pub forwarded_requests: u64,
     /// Requests that were to be passed on and were not.
     pub lost_forwards: u64,
+    /// Rules, as they were given, that no span was of.
+    #[serde(default)]
+    pub rules_without_spans: Vec<String>,
 }
 
 /// Why a snapshot was taken.

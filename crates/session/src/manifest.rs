@@ -76,6 +76,8 @@ pub struct KernelPart {
 pub struct SpansPart {
     /// Spans that were understood and could not be kept.
     pub lost_spans: u64,
+    /// Messages that were not understood or too large.
+    pub refused_requests: u64,
 }
 
 /// How a clock of the host relates to wall time.
@@ -168,16 +170,27 @@ impl Manifest {
             file: folder.display().to_string(),
             ..Place::default()
         };
-        let lost = self.lost_spans();
-        let lost_spans = (lost > 0).then(|| Diagnostic {
-            count: Some(lost),
-            ..Diagnostic::new(
+        let refused = (self.spans.as_ref()).map_or(0, |part| part.refused_requests);
+        let of_spans = [
+            (
                 DiagnosticCode::LostSpans,
-                place,
-                format!("{} lost", counted(lost, "span was", "spans were")),
-            )
-        });
-        self.unfinished(folder).into_iter().chain(lost_spans)
+                self.lost_spans(),
+                ["span was lost", "spans were lost"],
+            ),
+            (
+                DiagnosticCode::RefusedMessages,
+                refused,
+                ["message was refused", "messages were refused"],
+            ),
+        ];
+        let told = move |(code, count, [one, several]): (_, u64, [&str; 2])| {
+            (count > 0).then(|| Diagnostic {
+                count: Some(count),
+                ..Diagnostic::new(code, place.clone(), counted(count, one, several))
+            })
+        };
+        let of_spans = of_spans.into_iter().filter_map(told);
+        self.unfinished(folder).into_iter().chain(of_spans)
     }
 
     /// What may be missing as its recorder has not ended in order; `folder` is the recording's.

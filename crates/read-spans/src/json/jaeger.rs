@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use slowpath_model::{DiagnosticCode, Timestamp, TraceId};
 
-use super::loose::{Loose, list, or_default};
+use super::loose::{Loose, list};
 use super::walker::{Stop, Walker, read_front};
 use crate::builder::{
     Builder, Process, is_of_a_clock, is_of_states, is_of_told_times, kind_of_name, says_true,
@@ -40,6 +40,8 @@ struct SpanJson<'json> {
     duration: Loose<'json>,
     #[serde(borrow, default, deserialize_with = "list")]
     tags: Vec<TagJson<'json>>,
+    #[serde(borrow, default, rename = "tag")]
+    tags_as_fields: Loose<'json>,
     #[serde(borrow, default, rename = "processID")]
     process_name: Loose<'json>,
     /// Where spans are stored one by one.
@@ -75,13 +77,8 @@ struct ProcessJson<'json> {
     service: Loose<'json>,
     #[serde(borrow, default, deserialize_with = "list")]
     tags: Vec<TagJson<'json>>,
-}
-
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct ProcessesJson<'json> {
-    #[serde(borrow, deserialize_with = "or_default")]
-    by_name: HashMap<String, ProcessJson<'json>>,
+    #[serde(borrow, default, rename = "tag")]
+    tags_as_fields: Loose<'json>,
 }
 
 /// A span that waits for the others of its document.
@@ -103,9 +100,8 @@ pub(super) fn read_trace(
     builder: &mut Builder<'_>,
 ) -> Result<(), Stop> {
     let mut held = Vec::new();
-    let mut processes = None;
+    let mut processes = Processes::new();
     let result = walk_trace(walker, builder, &mut held, &mut processes);
-    let processes = processes.unwrap_or_default();
     let by_clock: HashSet<TraceId> = (held.iter())
         .filter(|held| is_of_a_clock(held.span.begin))
         .map(|held| held.span.trace)
@@ -123,7 +119,7 @@ fn walk_trace(
     walker: &mut Walker<'_, '_>,
     builder: &mut Builder<'_>,
     held: &mut Vec<Held>,
-    processes: &mut Option<Processes>,
+    processes: &mut Processes,
 ) -> Result<(), Stop> {
     let mut trace = None;
     let mut members = walker.object()?;
@@ -140,15 +136,19 @@ fn walk_trace(
                     held.extend(span.flatten());
                 }
             }
-            "processes" => {
-                *processes = walker.value(builder, |json, _, builder| {
-                    let (read, length): (ProcessesJson<'_>, _) = read_front(json)?;
-                    let by_name = read.by_name.into_iter();
-                    let processes = by_name
-                        .map(|(name, process)| (name, process_of(&process, builder)))
-                        .collect();
-                    Ok((processes, length))
-                })?;
+            "processes" if walker.peek() == Some(b'{') => {
+                let mut by_name = walker.object()?;
+                while let Some(name) = walker.next_key(&mut by_name)? {
+                    if walker.peek() != Some(b'{') {
+                        walker.skip()?;
+                        continue;
+                    }
+                    let process = walker.value(builder, |json, _, builder| {
+                        let (process, length): (ProcessJson<'_>, _) = read_front(json)?;
+                        Ok((process_of(process, builder), length))
+                    })?;
+                    processes.extend(process.map(|process| (name, process)));
+                }
             }
             _ => walker.skip()?,
         }
@@ -199,12 +199,24 @@ fn place_span(held: Held, processes: &Processes, is_by_clock: bool, builder: &mu
     }
 }
 
+/// The tags that Elasticsearch has as fields (Jaeger's `es.tags-as-fields`): with `@` in the place of dots.
+fn fields<'json>(tags: Loose<'_>) -> impl Iterator<Item = TagJson<'json>> {
+    let members = tags.into_members().into_iter();
+    members.map(|(key, value)| TagJson {
+        key: Loose::Text(key.replace('@', ".").into()),
+        kind: Loose::Null,
+        value: value.into(),
+    })
+}
+
 fn span_of(
-    json: SpanJson<'_>,
+    mut json: SpanJson<'_>,
     trace_above: Option<TraceId>,
     place: u64,
     builder: &mut Builder<'_>,
 ) -> Option<Held> {
+    json.tags
+        .extend(fields(std::mem::take(&mut json.tags_as_fields)));
     if (json.tags.iter()).any(|tag| is_of_states(&tag.key.text())) {
         builder.left_out_state(place);
         return None;
@@ -282,7 +294,7 @@ fn span_of(
     };
     Some(Held {
         span,
-        process: match &json.process {
+        process: match json.process {
             Some(process) => ProcessOfSpan::Own(process_of(process, builder)),
             None => ProcessOfSpan::Named(builder.name(&json.process_name.text())),
         },
@@ -319,7 +331,8 @@ fn times(json: &SpanJson<'_>) -> Option<(Timestamp, Timestamp)> {
     Some((Timestamp::from_ns(begin), Timestamp::from_ns(end)))
 }
 
-fn process_of(json: &ProcessJson<'_>, builder: &mut Builder<'_>) -> Process {
+fn process_of(mut json: ProcessJson<'_>, builder: &mut Builder<'_>) -> Process {
+    json.tags.extend(fields(json.tags_as_fields));
     Process {
         service: builder.name(&json.service.text()),
         attributes: attributes_of(&json.tags, builder),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor, value};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// Any value, texts borrowed where they need no unescaping.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -34,6 +34,14 @@ impl Loose<'_> {
         }
     }
 
+    /// The members, where it is a map.
+    pub(super) fn into_members(self) -> Map<String, Json> {
+        match self {
+            Self::Json(Json::Object(members)) => members,
+            _ => Map::new(),
+        }
+    }
+
     /// As a whole number, where it is one or text of one; nothing is 0.
     pub(super) fn integer(&self) -> Option<i64> {
         match self {
@@ -46,6 +54,22 @@ impl Loose<'_> {
             Self::Text(text) if text.is_empty() => Some(0),
             Self::Text(text) => text.parse().ok(),
             Self::Bool(_) | Self::Json(_) => None,
+        }
+    }
+}
+
+impl From<Json> for Loose<'_> {
+    fn from(value: Json) -> Self {
+        match value {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(value),
+            Json::String(text) => Self::Text(text.into()),
+            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(value), _) => Self::Integer(value),
+                (None, Some(value)) if number.is_f64() => Self::Float(value),
+                _ => Self::Json(number.into()),
+            },
+            Json::Array(_) | Json::Object(_) => Self::Json(value),
         }
     }
 }
@@ -103,13 +127,14 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 }
 
-/// A list that may be null.
+/// A list that may be null, and so may be what is in it: it is left out.
 pub(super) fn list<'de, D, Item>(deserializer: D) -> Result<Vec<Item>, D::Error>
 where
     D: Deserializer<'de>,
     Item: Deserialize<'de>,
 {
-    Option::<Vec<Item>>::deserialize(deserializer).map(Option::unwrap_or_default)
+    let list = Option::<Vec<Option<Item>>>::deserialize(deserializer)?;
+    Ok(list.into_iter().flatten().flatten().collect())
 }
 
 /// Something that may be null.

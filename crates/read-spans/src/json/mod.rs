@@ -15,7 +15,7 @@ use crate::builder::Builder;
 use crate::window::Window;
 use walker::{Stop, Walker};
 
-/// Documents within documents (`data`, `_source`, arrays) are followed so deep.
+/// Documents within documents (`data`, `hits`, `_source`, arrays) are followed so deep.
 const MOST_DEPTH: usize = 8;
 
 /// A writer that was killed leaves an unclosed document, and its successor may write on behind it. Each
@@ -73,7 +73,7 @@ fn document(
                 let mut members = walker.object()?;
                 while let Some(key) = walker.next_key(&mut members)? {
                     match &*key {
-                        "data" | "_source" | "result" | "trace" | "resourceSpans"
+                        "data" | "hits" | "_source" | "result" | "trace" | "resourceSpans"
                         | "resource_spans" | "batches" => document(walker, builder, depth + 1)?,
                         _ => walker.skip()?,
                     }

@@ -5,7 +5,7 @@
 
 use memchr::memchr3;
 use serde::Deserialize;
-use slowpath_model::DiagnosticCode;
+use slowpath_model::{DiagnosticCode, json_in_unicode};
 
 use crate::builder::Builder;
 use crate::window::Window;
@@ -133,7 +133,13 @@ impl<'window, 'input> Walker<'window, 'input> {
         if parsed.is_err() {
             // Mostly it was not all there. Only now it is worth while to look for its end.
             let length = self.value_length()?;
-            parsed = parse(&self.window.bytes()[..length], place, builder);
+            let value = &self.window.bytes()[..length];
+            parsed = parse(value, place, builder);
+            if parsed.is_err()
+                && let Some(mended) = json_in_unicode(value)
+            {
+                parsed = parse(&mended, place, builder);
+            }
             if parsed.is_err() {
                 self.window.consume(length);
             }
@@ -153,9 +159,15 @@ impl<'window, 'input> Walker<'window, 'input> {
     /// Reads a text.
     pub(crate) fn text(&mut self) -> Result<Option<String>, Stop> {
         let length = self.value_length()?;
-        let text = serde_json::from_slice(&self.window.bytes()[..length]).ok();
+        let text = &self.window.bytes()[..length];
+        let read = serde_json::from_slice(text)
+            .or_else(|wrong| {
+                let mended = json_in_unicode(text).ok_or(wrong)?;
+                serde_json::from_slice(&mended)
+            })
+            .ok();
         self.window.consume(length);
-        Ok(text)
+        Ok(read)
     }
 
     /// Bytes of the next value, all of which are in the window then.

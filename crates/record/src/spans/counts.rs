@@ -49,6 +49,7 @@ impl Counts {
             other_requests: self.other_requests.get(),
             forwarded_requests: self.forwarded_requests.get(),
             lost_forwards: self.lost_forwards.get(),
+            rules_without_spans: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use serde_json::{Map, Value, json};
+use slowpath_model::json_in_unicode;
 
 /// A text with more commas is not put into other words: every value costs many times its bytes then.
 const MOST_COMMAS: usize = 400_000;
@@ -14,6 +15,11 @@ const MOST_COMMAS: usize = 400_000;
 /// The request that a JSON text is; `None` where it is none.
 pub(crate) fn request_in_json(text: &[u8]) -> Option<ExportTraceServiceRequest> {
     let text = without_nulls(text);
+    if let Ok(request) = serde_json::from_slice(&text) {
+        return Some(request);
+    }
+    // Only now: hardly any text needs that.
+    let text = json_in_unicode(&text).map_or(text, Cow::Owned);
     if let Ok(request) = serde_json::from_slice(&text) {
         return Some(request);
     }
@@ -152,6 +158,11 @@ mod tests {
             assert!(found.is_some(), "{value}");
             assert_eq!(found, read(same), "{value}");
         }
+        assert_eq!(
+            read(r#"{"stringValue":"ab\ud83d"}"#),
+            read(r#"{"stringValue":"ab\ufffd"}"#)
+        );
+        assert!(read(r#"{"stringValue":"ab\ud83d"}"#).is_some());
         assert_eq!(read(r#"{"doubleValue":"much"}"#), None);
         let entity = r#"{"resourceSpans":[{"resource":{"entityRefs":[{"type":"service","idKeys":["a"]}]}}]}"#;
         let found = request_in_json(entity.as_bytes()).expect("a request");

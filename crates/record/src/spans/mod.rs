@@ -200,7 +200,11 @@ impl SpanReceiver {
         let _ = self.network.join();
         self.intake.store.end(folder, time(begin, end));
         let _ = self.disk.join();
-        self.counts.part(&self.addresses, self.forward.as_ref())
+        let triggers = self.intake.triggers.as_ref();
+        SpansPart {
+            rules_without_spans: triggers.map_or_else(Vec::new, Triggers::without_spans),
+            ..self.counts.part(&self.addresses, self.forward.as_ref())
+        }
     }
 }
 

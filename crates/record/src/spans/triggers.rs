@@ -58,6 +58,8 @@ struct Watched {
     operations: HashMap<(String, String), Operation>,
     /// Whether operations were forgotten that had spans in the window.
     is_crowded: bool,
+    /// Whether any span was of an operation that the rule covers.
+    has_covered: bool,
 }
 
 /// What is remembered of a service's operation.
@@ -96,6 +98,7 @@ impl Triggers {
             held_until: None,
             operations: HashMap::new(),
             is_crowded: false,
+            has_covered: false,
         });
         let state = State {
             watched: watched.collect(),
@@ -132,6 +135,13 @@ impl Triggers {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.news)
     }
+
+    /// The rules that no span was of so far.
+    pub(crate) fn without_spans(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let without = state.watched.iter().filter(|one| !one.has_covered);
+        without.map(|one| one.rule.text.clone()).collect()
+    }
 }
 
 impl Watched {
@@ -151,6 +161,7 @@ impl Watched {
             if !self.rule.covers(&service, &operation) {
                 return;
             }
+            self.has_covered = true;
             let seen = Seen::of(&span, now);
             if !self.rule.rests_on(seen.duration_ns, seen.is_error) {
                 return;
@@ -328,6 +339,17 @@ mod tests {
                 .map(|broken| broken.value)
         });
         assert_eq!(said.collect::<Vec<_>>(), expected, "{rule}");
+        assert_eq!(triggers.without_spans(), [""; 0], "{rule}");
+    }
+
+    #[test]
+    fn rules_that_no_span_was_of_are_known() {
+        let rules = ["max(shop:/bye) > 1ms", "max(shop:/buy) > 1s"];
+        let parsed = rules.map(|rule| rule.parse().expect(rule)).to_vec();
+        let (triggers, _pipe) = Triggers::new(parsed).expect("a pipe");
+        assert_eq!(triggers.without_spans(), rules);
+        triggers.look_at(&samples::request("shop", "/buy", 1).encode_to_vec());
+        assert_eq!(triggers.without_spans(), rules[..1]);
     }
 
     const DURATION: Option<u64> = Some(samples::DURATION_NS);
