@@ -672,4 +672,18 @@ mod tests {
             assert!(duration(text).is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn rules_that_no_span_was_of_are_told_where_spans_came() {
+        let rule = "max(shop:/bye) > 1s";
+        let mut part = SpansPart {
+            rules_without_spans: vec![rule.to_owned()],
+            ..SpansPart::default()
+        };
+        assert_eq!(of_spans(&part), "");
+        part.spans = 1;
+        assert!(of_spans(&part).contains(&format!("--when '{rule}'")));
+        part.rules_without_spans.clear();
+        assert!(!of_spans(&part).contains("--when"));
+    }
 }

@@ -89,8 +89,8 @@ codes! {
         "record with larger buffers; a snapshot overwrites old packets by design";
     LostSpans, Warning, "The recorder received spans that it could not keep: the disk was full or too slow.",
         "requests are missing or known in part; record onto a faster disk or one with room, or send fewer spans";
-    RefusedMessages, Warning, "The recorder refused messages of exporters: they were malformed or too large.",
-        "the spans in them are missing; exporters say which they could not send, and what they were told";
+    RefusedMessages, Warning, "The recorder refused messages: they were malformed, too large, of a type that it does not take, or too many at that time.",
+        "if they had spans and were not sent again, these are missing; exporters say which they could not send, and what they were told";
     OtherProcessor, Warning, "Packets name another processor than most of their stream, which is of one; they are read as the others are.",
         "the file is damaged at this place; copy the trace again";
     CopiedPacket, Warning, "Packets are there twice, in two files of a stream; they are read once.",
@@ -136,7 +136,7 @@ codes! {
     InvalidSpanFile, Error, "A file of spans cannot be understood from some place on.",
         "check that it is Jaeger JSON or OTLP and was copied whole";
     NoSpans, Warning, "A file looks like one of spans, and has none.",
-        "what it has is not where Jaeger's and OTLP's documents have their spans; save or export it again";
+        "it is empty, or what it has is not where Jaeger's and OTLP's documents have their spans; save or export it again";
     TruncatedSpans, Error, "A file of spans is cut short; the spans before the cut are kept.",
         "the writer was stopped or the disk was full; save the file again";
     InvalidSpan, Error, "A span has no id, no trace (an id of zeros is none) or an impossible value; it is left out.",

@@ -51,14 +51,10 @@ pub fn read_spans(input: impl Read, file: &str, options: ReadOptions, sink: &mut
         },
     }
     window.ensure(SNIFF_BYTES);
-    match encoding_of(window.bytes()) {
+    let encoding = encoding_of(window.bytes());
+    match encoding {
         Encoding::Empty => {}
-        Encoding::Json => {
-            json::read(&mut window, &mut builder);
-            if !builder.has_told() {
-                builder.problem(DiagnosticCode::NoSpans, 0, || "no span is in it".to_owned());
-            }
-        }
+        Encoding::Json => json::read(&mut window, &mut builder),
         Encoding::Sized => protobuf::read_sized(&mut window, &mut builder),
         Encoding::Protobuf => protobuf::read_bare(&mut window, &mut builder),
         Encoding::Unknown => builder.problem(DiagnosticCode::InvalidSpanFile, 0, || {
@@ -74,6 +70,10 @@ pub fn read_spans(input: impl Read, file: &str, options: ReadOptions, sink: &mut
         builder.problem(DiagnosticCode::InvalidSpanFile, window.position(), || {
             "a value is larger than 512 MiB; it is not read".to_owned()
         });
+    }
+    // What is received as protobuf may tell of a service before it has made a span.
+    if encoding == Encoding::Json && !builder.has_told() {
+        builder.problem(DiagnosticCode::NoSpans, 0, || "no span is in it".to_owned());
     }
     builder.finish();
 }

@@ -339,6 +339,8 @@ fn what_was_wrong_is_told_and_the_rest_is_read() {
     let damages = ["InvalidSpan 1", "MissingProcess 2"];
     check(&some_damaged, 3, &damages);
     assert!(told(some_damaged.as_bytes()).starts_with("a/1 s x "));
+    let scopes_damaged = OTLP.replace("\"scopeSpans\":[", "\"scopeSpans\":[null,");
+    assert_eq!(told(scopes_damaged.as_bytes()), OTLP_TOLD);
     check("{\"data\":[} nonsense", 0, &["InvalidSpanFile 1"]);
     for without in [
         r#"{"traceID":"a","spans":[],"processes":null}"#,

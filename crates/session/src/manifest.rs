@@ -138,6 +138,7 @@ impl Manifest {
                 None => "its recorder runs, failed at its start or was killed with its guardian",
             },
             _ if self.lost_spans() > 0 => "the spans that were sent could not be kept",
+            _ if self.refused_messages() > 0 => "what was sent to it was refused",
             (_, "none") => "kernel events were not asked for, and no application sent any",
             _ => "nothing happened that was to be recorded",
         };
@@ -164,13 +165,16 @@ impl Manifest {
         self.spans.as_ref().map_or(0, |part| part.lost_spans)
     }
 
+    fn refused_messages(&self) -> u64 {
+        self.spans.as_ref().map_or(0, |part| part.refused_requests)
+    }
+
     /// What is missing by what it says, but for files; `folder` is the recording's.
     pub(crate) fn losses(&self, folder: &Path) -> impl Iterator<Item = Diagnostic> {
         let place = Place {
             file: folder.display().to_string(),
             ..Place::default()
         };
-        let refused = (self.spans.as_ref()).map_or(0, |part| part.refused_requests);
         let of_spans = [
             (
                 DiagnosticCode::LostSpans,
@@ -179,7 +183,7 @@ impl Manifest {
             ),
             (
                 DiagnosticCode::RefusedMessages,
-                refused,
+                self.refused_messages(),
                 ["message was refused", "messages were refused"],
             ),
         ];

@@ -134,6 +134,10 @@ fn walk(
             {
                 let mut scopes = walker.array()?;
                 while walker.next_element(&mut scopes)? {
+                    if walker.peek() != Some(b'{') {
+                        walker.skip()?;
+                        continue;
+                    }
                     let mut members = walker.object()?;
                     while let Some(key) = walker.next_key(&mut members)? {
                         if key == "spans" && walker.peek() == Some(b'[') {

@@ -14,14 +14,16 @@ const MOST_COMMAS: usize = 400_000;
 
 /// The request that a JSON text is; `None` where it is none.
 pub(crate) fn request_in_json(text: &[u8]) -> Option<ExportTraceServiceRequest> {
-    let text = without_nulls(text);
+    let mut text = without_nulls(text);
     if let Ok(request) = serde_json::from_slice(&text) {
         return Some(request);
     }
     // Only now: hardly any text needs that.
-    let text = json_in_unicode(&text).map_or(text, Cow::Owned);
-    if let Ok(request) = serde_json::from_slice(&text) {
-        return Some(request);
+    if let Some(mended) = json_in_unicode(&text) {
+        text = Cow::Owned(mended);
+        if let Ok(request) = serde_json::from_slice(&text) {
+            return Some(request);
+        }
     }
     if text.iter().filter(|byte| **byte == b',').count() > MOST_COMMAS {
         return None;
@@ -34,7 +36,10 @@ pub(crate) fn request_in_json(text: &[u8]) -> Option<ExportTraceServiceRequest> 
 /// Gives all objects within `value` what the library misses.
 fn complete(value: &mut Value) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(complete),
+        Value::Array(values) => {
+            values.retain(|value| !value.is_null());
+            values.iter_mut().for_each(complete);
+        }
         Value::Object(members) => {
             complete_double(members);
             for list in ["arrayValue", "kvlistValue"] {
@@ -163,6 +168,10 @@ mod tests {
             read(r#"{"stringValue":"ab\ufffd"}"#)
         );
         assert!(read(r#"{"stringValue":"ab\ud83d"}"#).is_some());
+        assert_eq!(
+            read(r#"{"arrayValue":{"values":[null,{"intValue":1},null]}}"#),
+            read(r#"{"arrayValue":{"values":[{"intValue":1}]}}"#)
+        );
         assert_eq!(read(r#"{"doubleValue":"much"}"#), None);
         let entity = r#"{"resourceSpans":[{"resource":{"entityRefs":[{"type":"service","idKeys":["a"]}]}}]}"#;
         let found = request_in_json(entity.as_bytes()).expect("a request");
