@@ -205,7 +205,7 @@ fn fields<'json>(tags: Loose<'_>) -> impl Iterator<Item = TagJson<'json>> {
     members.map(|(key, value)| TagJson {
         key: Loose::Text(key.replace('@', ".").into()),
         kind: Loose::Null,
-        value: value.into(),
+        value: Loose::deserialize(value).unwrap_or_default(),
     })
 }
 

@@ -58,22 +58,6 @@ impl Loose<'_> {
     }
 }
 
-impl From<Json> for Loose<'_> {
-    fn from(value: Json) -> Self {
-        match value {
-            Json::Null => Self::Null,
-            Json::Bool(value) => Self::Bool(value),
-            Json::String(text) => Self::Text(text.into()),
-            Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(value), _) => Self::Integer(value),
-                (None, Some(value)) if number.is_f64() => Self::Float(value),
-                _ => Self::Json(number.into()),
-            },
-            Json::Array(_) | Json::Object(_) => Self::Json(value),
-        }
-    }
-}
-
 impl<'de: 'json, 'json> Deserialize<'de> for Loose<'json> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(LooseVisitor)
