@@ -70,6 +70,23 @@ pub(crate) fn parse_time(text: &str) -> Result<TimePoint, String> {
     text.parse().map(TimePoint::Epoch).map_err(|_| explain())
 }
 
+/// In which larger unit than nanoseconds `number` lies in the time from `first` to `last`, before which it lies as it is.
+fn meant_unit(number: i64, first: Timestamp, last: Timestamp) -> Option<&'static str> {
+    let units = [
+        ("seconds", 1_000_000_000),
+        ("milliseconds", 1_000_000),
+        ("microseconds", 1_000),
+    ];
+    // Written without the fraction, it is up to one unit too early.
+    let lies_in = |&(_, ns): &(_, i64)| {
+        let earliest = first.ns().saturating_sub(ns);
+        (number.checked_mul(ns)).is_some_and(|at| (earliest..=last.ns()).contains(&at))
+    };
+    let is_before = number > 0 && number < first.ns();
+    let (unit, _) = units.into_iter().find(lies_in).filter(|_| is_before)?;
+    Some(unit)
+}
+
 /// A number of rows, requests and the like.
 pub(crate) fn how_many(text: &str) -> Result<usize, String> {
     (text.parse()).map_err(|_| "a whole number from 0 on is wanted".to_owned())
@@ -138,7 +155,7 @@ impl InputArgs {
     /// The window that --begin and --end choose.
     ///
     /// # Errors
-    /// Where the end is not after the begin, or all events lie outside.
+    /// Where the end is not after the begin, all events lie outside, or the begin is in another unit.
     pub fn range(&self, experiment: &Experiment) -> anyhow::Result<TimeRange> {
         if self.begin.is_none() && self.end.is_none() {
             return Ok(TimeRange::ALL);
@@ -148,6 +165,14 @@ impl InputArgs {
         let bounds = traces.filter_map(|trace| Extent::of(&*trace.source).bounds);
         let bounds = bounds.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         let (first, last) = bounds.unwrap_or_default();
+        if let Some(TimePoint::Epoch(number)) = self.begin
+            && let Some(unit) = meant_unit(number, first, last)
+        {
+            anyhow::bail!(
+                "the window begins before anything was recorded\n  hint: --begin {number} would fit as {unit}; \
+                 nanoseconds are wanted"
+            );
+        }
         let point = |point: Option<TimePoint>, default: Timestamp| match point {
             None => default,
             Some(TimePoint::Epoch(ns)) => Timestamp::from_ns(ns),
@@ -386,6 +411,21 @@ mod tests {
         let (short, long) = (Duration::from_millis(1), Duration::from_secs(600));
         assert!(is_talked_about(short, Duration::from_millis(300)));
         assert!(!is_talked_about(long, short));
+    }
+
+    #[test]
+    fn times_in_other_units_are_no_begin_of_all() {
+        let at = Timestamp::from_ns;
+        let (first, last) = (at(1_795_239_808_700_000_000), at(1_795_239_809_000_000_000));
+        let meant = |number| meant_unit(number, first, last);
+        assert_eq!(meant(1_795_239_808), Some("seconds"));
+        assert_eq!(meant(1_795_239_808_701), Some("milliseconds"));
+        assert_eq!(meant(1_795_239_808_701_000), Some("microseconds"));
+        // An hour before, in whichever unit, all of it, and within it.
+        assert_eq!(meant(1_795_236_208), None);
+        assert_eq!(meant(1_795_236_208_000_000_000), None);
+        assert_eq!(meant(0), None);
+        assert_eq!(meant(1_795_239_808_701_000_000), None);
     }
 
     #[test]

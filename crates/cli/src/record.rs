@@ -402,14 +402,15 @@ fn summary(folder: &Path, manifest: &Manifest, silent: SilentAgents) -> String {
         events.any(|event| event.starts_with(provider))
     };
     let has_spans = spans.as_ref().is_some_and(|part| part.spans > 0);
-    let next = match (kernel.tracer, cost.bytes_written) {
-        (Tracer::None, bytes) if bytes > 0 && ust.is_none() => return text,
-        (_, 0) if ended_because.is_some() => return text,
-        (_, 0) => return text + "nothing happened that was to be recorded\n",
+    let has_nothing = cost.bytes_written == 0 && snapshots.is_empty();
+    let next = match kernel.tracer {
+        _ if has_nothing && ended_because.is_some() => return text,
+        _ if has_nothing => return text + "nothing happened that was to be recorded\n",
+        Tracer::None if ust.is_none() => return text,
         _ if records("slowpath_node:") && !silent.node => "calls",
         _ if records("slowpath_redis") && !silent.redis => "redis",
-        (Tracer::None, _) if silent.redis || silent.node => return text,
-        (Tracer::None, _) => "events",
+        Tracer::None if silent.redis || silent.node => return text,
+        Tracer::None => "events",
         _ if has_spans => "diagnose",
         _ => "cpu",
     };

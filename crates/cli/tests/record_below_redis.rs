@@ -57,6 +57,14 @@ fn commands_that_wait_for_the_append_only_file_are_told_with_their_critical_path
     }
     assert!(said.status.success(), "{talk}");
 
+    // That the loopback device gives back what was queued is not recorded; of other devices it may be.
+    let of_loopback = |event: &str| {
+        let told = slowpath_succeeds(&["events", "--event", event], &recording).stdout;
+        String::from_utf8_lossy(&told).matches("name = \"lo\"").count()
+    };
+    assert!(of_loopback("netif_receive_skb") > 0);
+    assert_eq!(of_loopback("netif_rx"), 0);
+
     let told = slowpath_succeeds(&["redis", "--json"], &recording).json();
     let servers = rows(&told, "servers").iter();
     let with_file = servers

@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use support::slowpath;
 
@@ -248,6 +249,7 @@ fn a_manifest_that_cannot_be_used_is_told_once_whatever_the_recording_holds() {
         for command in ["info", "services"] {
             check(command, "", "EOF while parsing");
             check(command, "{\"format_version\":", "EOF while parsing");
+            check(command, "[]", "it tells no format version");
             check(command, "{\"format_version\":99}", "its format version 99");
         }
     };
@@ -270,6 +272,16 @@ fn a_manifest_that_cannot_be_used_is_told_once_whatever_the_recording_holds() {
         fs::rename(folder.path().join("spans").join(name), to).expect("moved");
     }
     check_all();
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_manifest_is_not_waited_for() {
+    let folder = mixed();
+    let manifest = folder.path().join("slowpath.json");
+    let made = Command::new("mkfifo").arg(&manifest).status();
+    assert!(made.expect("mkfifo runs").success());
+    let told = slowpath(&["info"], folder.path());
+    assert_eq!(told.status, Some(0), "{}", told.stderr);
 }
 
 #[test]

@@ -227,7 +227,6 @@ impl CriticalPath {
         let mut segments = self.segments.iter().rev();
         let is_own = |segment: &Segment| (segment.host, segment.thread) == (self.host, self.thread);
         match segments.find(is_own) {
-            _ if self.thread == ThreadId::IDLE => "a thread that is not known".to_owned(),
             Some(segment) => named_in(&segment),
             None => named(self.thread, "", None),
         }
@@ -253,6 +252,7 @@ fn named_in(segment: &Segment) -> String {
 
 fn named(thread: ThreadId, comm: &str, host: Option<&str>) -> String {
     let thread = match comm {
+        _ if thread == ThreadId::IDLE => "a thread that is not known".to_owned(),
         "" => format!("thread {thread}"),
         _ => format!("{} ({thread})", shown(comm)),
     };

@@ -50,7 +50,8 @@ macro_rules! position {
 }
 
 id!(
-    /// A thread as the kernel numbers it (`tid`); 0 is the idle thread of every processor.
+    /// A thread as the kernel numbers it (`tid`); 0 is the idle thread of every processor, and on the
+    /// path of a request a thread that is not known.
     ThreadId(i32)
 );
 id!(

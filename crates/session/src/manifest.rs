@@ -102,13 +102,17 @@ impl Manifest {
     pub(crate) fn above(trace: &Path) -> Result<Option<(PathBuf, Self)>, Diagnostic> {
         for folder in trace.ancestors().take(DEEPEST) {
             let path = folder.join("slowpath.json");
-            let Ok(text) = fs::read(&path) else {
+            // To open anything else may wait for ever (a named pipe).
+            let Some(text) = path.is_file().then(|| fs::read(&path).ok()).flatten() else {
                 continue;
             };
             let why = match serde_json::from_slice::<Self>(&text) {
                 Ok(manifest) if manifest.format_version == FORMAT_VERSION => {
                     return Ok(Some((folder.to_owned(), manifest)));
                 }
+                Ok(Self {
+                    format_version: 0, ..
+                }) => "it tells no format version".to_owned(),
                 Ok(Self { format_version, .. }) => {
                     format!("its format version {format_version} is not {FORMAT_VERSION}")
                 }

@@ -84,6 +84,28 @@ pub fn joined(drawing: &str, file: &str) -> (Found, Vec<String>) {
     (Found { lines, requests }, shown)
 }
 
+#[test]
+fn a_thread_that_is_not_known_has_no_name() {
+    let (found, _) = joined(TWO_RUN, "1.1 1000..5000 shop GET");
+    let path = found
+        .requests
+        .path(Some(&found.lines), found.id("1.1"))
+        .path;
+    let names: Vec<String> = path
+        .segments
+        .iter()
+        .map(|segment| segment.comm.to_string())
+        .collect();
+    assert_eq!(names, [""]);
+    let told = path.to_string();
+    assert_eq!(
+        told.matches("a thread that is not known").count(),
+        3,
+        "{told}"
+    );
+    assert_eq!(told.matches("thread 0").count(), 0, "{told}");
+}
+
 const TWO_RUN: &str = "
     0    0 switch - a
     1    0 switch - b
