@@ -60,7 +60,9 @@ fn commands_that_wait_for_the_append_only_file_are_told_with_their_critical_path
     // That the loopback device gives back what was queued is not recorded; of other devices it may be.
     let of_loopback = |event: &str| {
         let told = slowpath_succeeds(&["events", "--event", event], &recording).stdout;
-        String::from_utf8_lossy(&told).matches("name = \"lo\"").count()
+        String::from_utf8_lossy(&told)
+            .matches("name = \"lo\"")
+            .count()
     };
     assert!(of_loopback("netif_receive_skb") > 0);
     assert_eq!(of_loopback("netif_rx"), 0);
