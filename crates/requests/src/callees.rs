@@ -80,12 +80,18 @@ impl<'run> AllHosts<'run> {
     fn part(&self, of: RequestOfHost, host: HostId) -> Option<Callee<'run>> {
         let lines = self.hosts().lines(of.host)?;
         let stages = stages(self.get(of));
-        if let [stage] = stages[..]
-            && absences(self, lines, of, stage).is_empty()
-        {
+        let is_alone = match stages[..] {
+            [stage] => absences(self, lines, of, stage).is_empty(),
+            _ => false,
+        };
+        // On the host that was asked about, the path of the whole has seen hand-overs already.
+        if is_alone && of.host == host {
             return None;
         }
         let mut path = self.walked(of).reversed();
+        if is_alone && !path.is_handed_over {
+            return None;
+        }
         let told = |at| self.hosts().translate(at, of.host, host);
         for Step { piece, .. } in &mut path.steps {
             piece.range = TimeRange::new(told(piece.range.begin)?, told(piece.range.end)?);
@@ -174,7 +180,7 @@ fn take_since<'run>(steps: &mut Vec<Step<'run>>, last: Step<'run>, begin: Timest
 }
 
 /// What of a piece is within `range`. By its own host's clock it is never empty, though that may go slower.
-fn clipped<'run>(piece: &Piece<'run>, range: TimeRange) -> Option<Piece<'run>> {
+pub(crate) fn clipped<'run>(piece: &Piece<'run>, range: TimeRange) -> Option<Piece<'run>> {
     let inside = piece.range.intersect(range);
     let recorded = piece.recorded;
     let least = Nanoseconds(1);

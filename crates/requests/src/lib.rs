@@ -15,6 +15,7 @@ mod clocks;
 mod compare;
 mod copies;
 mod events;
+mod hand_overs;
 mod hosts;
 mod join;
 mod late;

@@ -127,10 +127,12 @@ pub(crate) struct Walked<'lines> {
     /// They cover the window.
     pub(crate) steps: Vec<Step<'lines>>,
     pub(crate) links: Vec<BareLink<'lines>>,
+    /// Whether threads gave the request to each other while another one waited for it (`hand_overs.rs`).
+    pub(crate) is_handed_over: bool,
 }
 
 impl<'lines> Walked<'lines> {
-    fn leg(&mut self, of: RequestOfHost, is_absent: bool) -> Leg<'_, 'lines> {
+    pub(crate) fn leg(&mut self, of: RequestOfHost, is_absent: bool) -> Leg<'_, 'lines> {
         Leg {
             first: self.steps.len(),
             whole: self,
@@ -148,7 +150,7 @@ impl<'lines> Walked<'lines> {
 }
 
 /// A time in which a request's path is that of one walk. What the walks after it told lies in `whole` already.
-struct Leg<'whole, 'lines> {
+pub(crate) struct Leg<'whole, 'lines> {
     whole: &'whole mut Walked<'lines>,
     /// Where its own steps begin there.
     first: usize,
@@ -195,7 +197,9 @@ pub(crate) struct Step<'lines> {
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
-        let Walked { steps, mut links } = self.with_callees(of);
+        let Walked {
+            steps, mut links, ..
+        } = self.with_callees(of);
         links.reverse();
         let mut strangers = Strangers::of(self, of, &links);
         let mut parts = Vec::new();
@@ -220,6 +224,7 @@ impl<'run> AllHosts<'run> {
         };
         let mut walker = Walker::new(self.hosts());
         for Stage { thread, range } in stages.into_iter().rev() {
+            let first = whole.steps.len();
             let mut end = range.end;
             let absences = absences(self, lines, of, Stage { thread, range });
             for Absence { range, is_told } in absences.into_iter().rev() {
@@ -236,6 +241,7 @@ impl<'run> AllHosts<'run> {
             }
             let rest = TimeRange::new(range.begin, end);
             walker.walk(of.host, thread, rest, &mut whole.leg(of, false));
+            self.follow_hand_overs(of, lines, &mut walker, &mut whole, first);
         }
         whole
     }
@@ -435,7 +441,27 @@ impl<'run, 'path> Strangers<'run, 'path> {
 pub(crate) fn stages(request: &Request) -> Vec<Stage> {
     let thread_of = |bound: Option<Bound>| bound.and_then(|bound| bound.thread);
     let mut servings: Vec<Serving> = request.servings.clone();
-    servings.sort_by_key(|serving| Reverse((serving.range.end, serving.range.begin)));
+    // Who ends the request has it to the end of its own serving, though another that served it meanwhile says later that
+    // it does so no more.
+    let ender = thread_of(request.end);
+    let of_ender = (servings
+        .iter()
+        .filter(|serving| Some(serving.thread) == ender))
+    .map(|serving| serving.range)
+    .max_by_key(|range| range.end);
+    let has_it_until = |serving: &Serving| match of_ender {
+        Some(own)
+            if Some(serving.thread) != ender
+                && serving.range.intersect(own).length() > serving.range.end.since(own.end) =>
+        {
+            serving.range.end.min(own.end)
+        }
+        _ => serving.range.end,
+    };
+    servings.sort_by_key(|serving| {
+        let is_ender = Some(serving.thread) == ender;
+        Reverse((has_it_until(serving), is_ender, serving.range.begin))
+    });
     let last = servings.first().map(|serving| serving.thread);
     // The thread that has the request after the time that was reached.
     let next = thread_of(request.end).or(last).or(thread_of(request.start));
