@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use slowpath_critical_path::State;
+use slowpath_requests::RequestPath;
+
 use crate::HostRequests;
 use crate::request::thread_name;
 
@@ -24,13 +27,20 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
                 .filter(|name| !name.is_empty())
                 .collect();
             let above = above.join(";");
-            for segment in host.path(id).path.segments.iter() {
+            let RequestPath { path, blocked_by } = host.path(id);
+            for (segment, other) in path.segments.iter().zip(blocked_by) {
                 let mut stack = format!("{above};{}", segment.state.name());
                 if segment.depth > 0 && !segment.comm.is_empty() {
                     stack += &format!(";{}", frame(&thread_name(&segment)));
                 }
-                if !segment.detail.is_empty() {
-                    stack += &format!(";{}", frame(&segment.detail));
+                // Its detail names that one request; here its operation counts.
+                let blocker = other.filter(|_| segment.state == State::BlockedByRequest);
+                let detail = match blocker {
+                    Some(other) => frame(&host.name_of_any(other)),
+                    None => frame(&segment.detail),
+                };
+                if !detail.is_empty() {
+                    stack += &format!(";{detail}");
                 }
                 *weights.entry(stack).or_default() += segment.range.length().get();
             }

@@ -36,6 +36,12 @@ impl<'run> HostRequests<'run> {
     pub(crate) fn name(self, request: &Request) -> String {
         request.name(self.all.hosts().lines(self.id))
     }
+
+    /// The same of a request of whichever host.
+    pub(crate) fn name_of_any(self, other: RequestOfHost) -> String {
+        let lines = self.all.hosts().lines(other.host);
+        self.all.get(other).name(lines)
+    }
 }
 
 /// The name of a state's thread, with its host where the path lies on several.
