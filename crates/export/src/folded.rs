@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use slowpath_critical_path::State;
+use slowpath_critical_path::{Segment, State};
 use slowpath_requests::RequestPath;
 
 use crate::HostRequests;
@@ -29,19 +29,8 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
             let above = above.join(";");
             let RequestPath { path, blocked_by } = host.path(id);
             for (segment, other) in path.segments.iter().zip(blocked_by) {
-                let mut stack = format!("{above};{}", segment.state.name());
-                if segment.depth > 0 && !segment.comm.is_empty() {
-                    stack += &format!(";{}", frame(&thread_name(&segment)));
-                }
-                // Its detail names that one request; here its operation counts.
-                let blocker = other.filter(|_| segment.state == State::BlockedByRequest);
-                let detail = match blocker {
-                    Some(other) => frame(&host.name_of_any(other)),
-                    None => frame(&segment.detail),
-                };
-                if !detail.is_empty() {
-                    stack += &format!(";{detail}");
-                }
+                let other = other.map(|other| host.name_of_any(other));
+                let stack = stack(&above, &segment, other.as_deref());
                 *weights.entry(stack).or_default() += segment.range.length().get();
             }
         }
@@ -53,7 +42,55 @@ pub fn write_folded(output: &mut impl Write, hosts: &[HostRequests<'_>]) -> io::
     Ok(weights.len() as u64)
 }
 
+/// The frames of a state, below those of its request. The detail of one in which a request is blocked names one request
+/// only: of all `other` ones the operation counts.
+fn stack(above: &str, segment: &Segment, other: Option<&str>) -> String {
+    let mut stack = format!("{above};{}", segment.state.name());
+    if segment.depth > 0 && !segment.comm.is_empty() {
+        stack += &format!(";{}", frame(&thread_name(segment)));
+    }
+    let detail = match other.filter(|_| segment.state == State::BlockedByRequest) {
+        Some(operation) => operation,
+        None => &segment.detail,
+    };
+    if !detail.is_empty() {
+        stack += &format!(";{}", frame(detail));
+    }
+    stack
+}
+
 /// A name in which nothing ends the frame or the line.
 fn frame(name: &str) -> String {
     name.replace(|symbol: char| symbol == ';' || symbol.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use slowpath_critical_path::Cause;
+    use slowpath_model::{HostId, ThreadId, TimeRange};
+
+    use super::*;
+
+    #[test]
+    fn who_blocks_requests_counts_by_its_operation() {
+        let mut segment = Segment {
+            range: TimeRange::ALL,
+            recorded: TimeRange::ALL,
+            host: HostId(0),
+            host_name: None,
+            thread: ThreadId(7),
+            comm: "worker".into(),
+            state: State::BlockedByRequest,
+            detail: "request 55cb4297a1b2c3d4 (GET /pay)".into(),
+            depth: 0,
+            call: None,
+            cause: Cause::None,
+        };
+        let of = |segment: &Segment| stack("shop;GET /buy", segment, Some("GET /pay"));
+        assert_eq!(of(&segment), "shop;GET /buy;BLOCKED_BY_REQUEST;GET /pay");
+        segment.state = State::Running;
+        segment.depth = 1;
+        segment.detail = "softirq;NET_RX".into();
+        assert_eq!(of(&segment), "shop;GET /buy;RUNNING;worker;softirq NET_RX");
+    }
 }
