@@ -101,6 +101,12 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
         !args.with_requests || args.to == Form::Otlp,
         "--with-requests is about OTLP: the other forms have the requests in any case"
     );
+    let path = args.output.clone().unwrap_or_else(|| "-".into());
+    let to_standard_output = args.send.is_none() && path.as_os_str() == "-";
+    ensure!(
+        !args.json || !to_standard_output,
+        "standard output has what is written already\n  hint: --output FILE"
+    );
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;
@@ -138,8 +144,6 @@ pub fn run(args: &ExportArgs) -> anyhow::Result<Report> {
         say(args, &written, url)?;
         return Ok(report);
     }
-    let path = args.output.clone().unwrap_or_else(|| "-".into());
-    let to_standard_output = path.as_os_str() == "-";
     let mut output: Box<dyn Write + Send> = match to_standard_output {
         true => {
             ensure!(

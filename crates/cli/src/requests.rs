@@ -66,9 +66,10 @@ pub(crate) fn parse_trace(text: &str) -> Result<TraceId, String> {
 }
 
 fn parse_duration(text: &str) -> Result<Nanoseconds, String> {
-    let explain = || format!("`{text}` is no duration such as 2.5s, 300ms or 10us");
+    let explain = || format!("`{text}` is no duration such as 1min, 2.5s, 300ms or 10us");
     let digits = text.trim_end_matches(|symbol: char| symbol.is_alphabetic());
     let scale = match &text[digits.len()..] {
+        "min" => 60e9,
         "s" => 1e9,
         "ms" => 1e6,
         "us" | "µs" => 1e3,
@@ -184,6 +185,11 @@ impl ChosenArgs {
 
 /// Runs the command.
 pub fn run(args: &RequestsArgs) -> anyhow::Result<Report> {
+    anyhow::ensure!(
+        args.json || !args.percentiles || args.slowest.is_none(),
+        "--percentiles tells of operations, not of single requests\n  hint: leave out --slowest, or ask for --json, which \
+         has both"
+    );
     let experiment = args.input.open()?;
     let mut report = Report::begin(&experiment);
     let range = args.input.range(&experiment)?;

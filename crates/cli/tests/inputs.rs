@@ -250,6 +250,33 @@ fn two_hosts_of_one_name_are_kept_apart() {
 }
 
 #[test]
+fn options_that_would_be_passed_over_are_refused() {
+    let folder = with_trace();
+    let says = |arguments: &[&str], expected: &str| {
+        let told = slowpath(arguments, folder.path());
+        assert_eq!(told.status, Some(2), "{arguments:?}");
+        assert!(
+            told.stderr.contains(expected),
+            "{arguments:?}: {}",
+            told.stderr
+        );
+    };
+    says(
+        &["requests", "--percentiles", "--slowest", "3"],
+        "leave out --slowest",
+    );
+    says(
+        &["export", "--to", "folded", "--output", "-", "--json"],
+        "hint: --output FILE",
+    );
+    // This one is understood: the trace has no spans.
+    says(
+        &["requests", "--min-duration", "1min"],
+        "no spans were recorded",
+    );
+}
+
+#[test]
 fn a_negative_number_is_told_what_is_wanted_instead() {
     let folder = with_trace();
     let refused = |arguments: &[&str], wanted: &str| {
