@@ -126,6 +126,13 @@ fn a_move_to_a_processor_that_another_thread_keeps_is_named() {
                 moves.contains("shop (") && moves.contains(from_to),
                 "{moves}"
             );
+            let by_priority = (told.iter()).find(|text| text.starts_with("by better priority"));
+            let by_priority = by_priority.unwrap_or_else(|| panic!("no priority in {told:?}"));
+            let who = ["keeper (", "[real-time priority 10]"];
+            assert!(
+                who.iter().all(|part| by_priority.contains(part)),
+                "{by_priority}"
+            );
             return;
         }
         let waits = evidence(&findings, "cpu-contention");

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use slowpath_kernel::priorities::{Priorities, Priority};
+use slowpath_kernel::priorities::Priorities;
 use slowpath_kernel::quotas::GroupQuotas;
 use slowpath_kernel::timelines::{Doing, Timelines};
 use slowpath_kernel::timers::Firings;
 use slowpath_model::{CpuId, Nanoseconds, ProcessId, ThreadId, TimeRange, Timestamp};
 
 use crate::finding::{Evidence, Finding, FindingId};
-use crate::path::{Piece, Slow, Taken, counted, listed, percent, wants_cpu};
+use crate::path::{Piece, Slow, Taken, counted, percent, wants_cpu};
 use crate::placement::{Contended, Placement, idle_elsewhere};
 use crate::quota::{Counted, Quota, Regime, quota_behind, quotas};
+use crate::ran_instead::RanInstead;
 use crate::stalls::{SILENCE, STALL};
 
 /// Shorter waits are those of every wake-up.
@@ -40,39 +41,6 @@ pub(crate) fn are_waits_worth_telling(slow: &Slow<'_>) -> bool {
         taken.add(piece.request, piece.whose(), piece.segment.range);
     }
     taken.share(slow).is_some()
-}
-
-/// Threads that ran instead of others because of their priorities.
-#[derive(Default)]
-struct Preferred {
-    total: Nanoseconds,
-    /// Who ran, and who waited meanwhile, with their priorities.
-    ran: BTreeMap<String, Nanoseconds>,
-    waited: BTreeMap<String, Nanoseconds>,
-}
-
-impl Preferred {
-    /// `other` ran for `time` while `thread` waited.
-    fn add(
-        &mut self,
-        slow: &Slow<'_>,
-        priorities: &Priorities,
-        [other, thread]: [ThreadId; 2],
-        time: Nanoseconds,
-    ) {
-        let priority = |of: ThreadId| Some((of, *priorities.get(&of)?));
-        let (Some(other), Some(thread)) = (priority(other), priority(thread)) else {
-            return;
-        };
-        if other.1 < thread.1 {
-            let words = |(of, priority): (ThreadId, Priority)| {
-                format!("{} [{priority}]", slow.thread(slow.own(of)))
-            };
-            self.total += time;
-            *self.ran.entry(words(other)).or_default() += time;
-            *self.waited.entry(words(thread)).or_default() += time;
-        }
-    }
 }
 
 /// Findings about processors, and the quotas that some of them are about.
@@ -162,6 +130,10 @@ pub(crate) fn findings(
                 // A processor that was idle may have fetched the thread; on a busy one it has waited.
                 let busy = wait.moved_to.filter(|to| !is_idle(*to, range));
                 placement.add_idle(slow, request, whose, range, wait.cpu, busy);
+                if let Some(busy) = busy {
+                    let others = occupants.during(busy, range);
+                    placement.ran.add(slow, priorities, thread, others);
+                }
             } else {
                 by_others.push(Contended {
                     request,
@@ -172,23 +144,26 @@ pub(crate) fn findings(
             }
         }
     }
-    let (mut contention, mut preferred) = (Taken::default(), Preferred::default());
+    let (mut contention, mut ran_instead) = (Taken::default(), RanInstead::default());
     let idle = idle_elsewhere(slow.lines, &by_others);
     for (one, idle) in by_others.iter().zip(idle) {
-        if let Some(idle) = idle {
-            placement.add_contended(one, idle);
-            continue;
-        }
-        contention.add(one.request, one.whose, one.range);
-        for (other, time) in occupants.during(one.cpu, one.range) {
-            contention.blame(slow.thread(slow.own(other)), time);
-            preferred.add(slow, priorities, [other, one.whose.thread], time);
-        }
+        let ran = match idle {
+            Some(idle) => {
+                placement.add_contended(one, idle);
+                &mut placement.ran
+            }
+            None => {
+                contention.add(one.request, one.whose, one.range);
+                &mut ran_instead
+            }
+        };
+        let others = occupants.during(one.cpu, one.range);
+        ran.add(slow, priorities, one.whose.thread, others);
     }
     let mut findings: Vec<Finding> = (quotas.iter().zip(by_quota))
         .filter_map(|(quota, taken)| held_back(slow, &quotas, quota, taken))
         .collect();
-    findings.extend(contended(slow, contention, &preferred));
+    findings.extend(contended(slow, contention, &ran_instead));
     findings.extend(placement.finding(slow));
     findings.extend(out_of_runtime(slow, by_deadline));
     (findings, quotas)
@@ -432,34 +407,18 @@ fn in_regime(regime: &Regime, group: Option<&str>) -> String {
     }
 }
 
-fn contended(slow: &Slow<'_>, mut taken: Taken, preferred: &Preferred) -> Option<Finding> {
-    // Less is what kernel threads of good priority need everywhere.
-    let by_priority = preferred.total.get() >= taken.total.get().div_ceil(10).max(1);
-    let because = match by_priority {
-        false => String::new(),
-        true => format!(
-            " For {} of it ({}) those that ran had a better priority: {}.",
-            preferred.total,
-            percent(preferred.total, taken.total),
-            listed(&preferred.ran, 4)
-        ),
-    };
+fn contended(slow: &Slow<'_>, mut taken: Taken, ran: &RanInstead) -> Option<Finding> {
     let title = "CPU contention: ready threads wait while others run".to_owned();
     let explanation = format!(
-        "{} waited {} in all for a processor that others used: {}.{because}",
+        "{} waited {} in all for a processor that others used: {}.{}",
         taken.slow_requests(),
         taken.total,
-        taken.blamed()
+        ran.named()?,
+        ran.because(taken.total)
     );
     let what = "ready, but without a processor for";
-    let mut evidence = taken.evidence_by(slow, what, "threads that ran instead");
-    if by_priority {
-        evidence.push(Evidence::text(format!(
-            "by better priority: {} ran while these waited: {}",
-            listed(&preferred.ran, 6),
-            listed(&preferred.waited, 6)
-        )));
-    }
+    let mut evidence = taken.evidence(slow, what);
+    evidence.extend(ran.evidence(taken.total));
     let advice = "Give the service more processors, move the others elsewhere or lower their \
                   priority (nice, cpu.weight), or use fewer threads.";
     let id = FindingId::CpuContention;

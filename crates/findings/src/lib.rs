@@ -24,6 +24,7 @@ mod quota_estimate;
 mod quota_levels;
 mod quota_stops;
 mod quota_timer;
+mod ran_instead;
 mod runtime;
 mod serial;
 mod sleep;

@@ -11,6 +11,7 @@ use slowpath_requests::{RequestId, ThreadOfHost};
 
 use crate::finding::{Evidence, Finding, FindingId};
 use crate::path::{Slow, Taken, listed};
+use crate::ran_instead::RanInstead;
 
 /// Threads that are told of with the processors that they ran on.
 const MOST_THREADS: usize = 3;
@@ -33,6 +34,8 @@ pub(crate) struct Placement {
     idle_elsewhere: BTreeMap<CpuId, Nanoseconds>,
     /// By whom.
     kept_from: BTreeMap<ThreadOfHost, Nanoseconds>,
+    /// On the busy processors: those that threads were moved to, or had used last while another one idled.
+    pub(crate) ran: RanInstead,
 }
 
 /// Which other processor idled for most of a contended time, for each of them.
@@ -137,10 +140,14 @@ impl Placement {
                 listed(&idle, 4)
             ),
         };
+        let total = self.taken.total;
+        let others = match self.ran.named() {
+            Some(named) => format!(" The others were {named}.{}", self.ran.because(total)),
+            None => String::new(),
+        };
         let explanation = format!(
-            "{} waited {} in all for a processor although one idled.{on_own}{moves}{on_others}",
+            "{} waited {total} in all for a processor although one idled.{on_own}{moves}{on_others}{others}",
             self.taken.slow_requests(),
-            self.taken.total
         );
         let what = "ready, but not running for";
         let mut evidence = match self.taken.most_blamed() {
@@ -155,6 +162,7 @@ impl Placement {
                 listed(&idle, 6)
             )));
         }
+        evidence.extend(self.ran.evidence(total));
         evidence.extend(self.where_they_ran(slow));
         let advice = match is_elsewhere {
             true => {

@@ -34,6 +34,10 @@ fn a_thread_that_was_moved_to_a_busy_processor_is_told_with_both() {
         (told.iter()).any(|text| text.starts_with("by move to a busy processor: shop (7) from")),
         "{told:?}"
     );
+    assert!(
+        told.contains(&"by threads that ran instead: batch (8) 10.000 ms"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -55,6 +59,10 @@ fn one_that_was_fetched_by_an_idle_processor_was_not_moved_to_a_busy_one() {
     let told = evidence(finding);
     assert!(
         !told.iter().any(|text| text.contains("by move")),
+        "{told:?}"
+    );
+    assert!(
+        !told.iter().any(|text| text.contains("ran instead")),
         "{told:?}"
     );
 }
@@ -155,6 +163,54 @@ fn where_another_processor_idles_no_more_of_them_are_asked_for() {
     assert!(told.contains(&ran), "{told:?}");
     let is_contention = |finding: &Finding| finding.id == FindingId::CpuContention;
     assert!(!found.iter().any(is_contention), "{found:#?}");
+}
+
+#[test]
+fn who_ran_instead_is_told_where_another_processor_idles() {
+    // As LTTng numbers them: -51 is real-time priority 50, 20 is nice 0.
+    let of_priority = |batch: i32| {
+        let [shop, batch] = [(7, 20), (8, batch)].map(|(tid, priority)| {
+            move |drawing: String| {
+                ["prev", "next"].iter().fold(drawing, |drawing, side| {
+                    let thread = format!("{side}_tid={tid}");
+                    drawing.replace(&thread, &format!("{thread} {side}_prio={priority}"))
+                })
+            }
+        });
+        findings(&batch(shop(kept_from(""))), Vec::new())
+    };
+    let instead = "The others were batch (8) 10.000 ms.";
+    let evidence_of_it = "by threads that ran instead: batch (8) 10.000 ms";
+    let found = of_priority(-51);
+    let finding = only(&found, FindingId::CpuPlacement);
+    let better = format!(
+        "{instead} For 10.000 ms of it (100 %) those that ran had a better priority: batch (8) \
+         [real-time priority 50] 10.000 ms."
+    );
+    assert!(
+        finding.explanation.ends_with(&better),
+        "{}",
+        finding.explanation
+    );
+    let told = evidence(finding);
+    assert!(told.contains(&evidence_of_it), "{told:?}");
+    let by_priority = "by better priority: batch (8) [real-time priority 50] 10.000 ms ran while these waited: \
+                       shop (7) [nice 0] 10.000 ms";
+    assert!(told.contains(&by_priority), "{told:?}");
+
+    let found = of_priority(20);
+    let finding = only(&found, FindingId::CpuPlacement);
+    assert!(
+        finding.explanation.ends_with(instead),
+        "{}",
+        finding.explanation
+    );
+    let told = evidence(finding);
+    assert!(told.contains(&evidence_of_it), "{told:?}");
+    assert!(
+        !told.iter().any(|text| text.contains("priority")),
+        "{told:?}"
+    );
 }
 
 #[test]
