@@ -134,6 +134,13 @@ fn the_quota_that_is_set_is_told_and_none_where_none_is_set() {
     // Periods go on until what was overdrawn is paid for, also after the last look.
     let all = limited.throttled();
     assert!(times <= all && times * 2 > all, "{times} of {all}");
+    assert!(!explanation.contains("cpu.max"), "{explanation}");
+    let advice = found["advice"].as_str().expect("an advice");
+    for file in ["cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"] {
+        if limited.folder.join(file).exists() {
+            assert!(advice.contains(file), "no {file}: {advice}");
+        }
+    }
     let evidence = found["evidence"].as_array().expect("evidence").iter();
     let texts: Vec<&str> = evidence.filter_map(|one| one["text"].as_str()).collect();
     let held_back = |name: &str| {

@@ -308,8 +308,8 @@ fn held_back(
         ),
     };
     let advice = format!(
-        "Raise the quota of {whose} (its cpu.max is {about}{}; a container's CPU limit), or use fewer \
-         threads at once so that it lasts longer.",
+        "Raise the quota of {whose} ({about}{} in its cpu.max, with cgroup version 1 in its cpu.cfs_quota_us and \
+         cpu.cfs_period_us; a container's CPU limit), or use fewer threads at once so that it lasts longer.",
         settings.join(", then ")
     );
     let id = FindingId::CpuQuota;
@@ -330,7 +330,7 @@ fn told(regimes: &[Regime]) -> String {
         return String::new();
     };
     if all.is_unknown() {
-        return "The group has used up its CPU quota (cpu.max) then. The kernel's count of that time is not \
+        return "The group has used up its CPU quota then. The kernel's count of that time is not \
                 known, as nobody looked at it before or after."
             .to_owned();
     }
@@ -345,7 +345,7 @@ fn told(regimes: &[Regime]) -> String {
         uncounted => format!(" For {uncounted} of that time its count is not known."),
     };
     format!(
-        "The group has used up its CPU quota (cpu.max) then: the kernel counts {} periods in which it \
+        "The group has used up its CPU quota then: the kernel counts {} periods in which it \
          stopped it, for {} in all, added up over processors, between two looks {between} apart{beyond}.{but}",
         all.times, all.stopped,
     )
@@ -365,8 +365,7 @@ fn inferred(regimes: &[Regime], threads: usize) -> String {
         threads => format!("all {threads} threads stood still together and went on together"),
     };
     format!(
-        "In {}{of} {together}: this is how the kernel holds a control group to its CPU quota \
-         (cpu.max).",
+        "In {}{of} {together}: this is how the kernel holds a control group to its CPU quota.",
         counted(periods, "period", "periods"),
     )
 }

@@ -1,4 +1,4 @@
-//! Threads that a control group's CPU quota stops (`cpu.max` of the kernel's bandwidth control): which
+//! Threads that a control group's CPU quota stops (the kernel's bandwidth control): which
 //! groups have one, how much, and when it stopped whom.
 //!
 //! Where the recorder read the quotas, they are facts, and whom they stopped is the matter of `quota_counted`.
@@ -105,7 +105,7 @@ impl Regime {
         self.bounds(|quota| quota.to_string())
     }
 
-    /// As it is written to cpu.max, in microseconds.
+    /// As it is written to cpu.max, in microseconds; version 1 of control groups has a file for each number.
     pub(crate) fn setting(&self) -> String {
         let micro = |time: Nanoseconds| time.get() / 1000;
         self.bounds(|quota| format!("`{} {}`", micro(quota), micro(self.period)))
