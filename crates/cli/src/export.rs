@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use slowpath_export::{
     HostRequests, KernelTracks, OtlpSpans, PerfettoWriter, otlp_documents, write_arrow,
     write_folded, write_otlp, write_parquet, write_requests,
 };
 use slowpath_kernel::timelines::Timelines;
 use slowpath_model::{HostId, shown};
+use slowpath_record::PartialSuccess;
 use slowpath_requests::RequestId;
 
 use crate::input::{self, InputArgs, Report};
@@ -214,15 +215,14 @@ fn send(
         true => url.to_owned(),
         false => format!("{}/v1/traces", url.trim_end_matches('/')),
     };
-    let (mut rejected, mut why) = (0, String::new());
+    let (mut rejected, mut why) = (0_u64, String::new());
     let counts = otlp_documents(hosts, spans, |document| {
         // It has what was sent. What it says of that is not always JSON, and mostly nothing.
         let said = post(&target, document)?;
-        let Answer { partial_success } = serde_json::from_str(&said).unwrap_or_default();
-        let partial_success = partial_success.unwrap_or_default();
-        rejected += partial_success.rejected();
+        let partial_success = PartialSuccess::in_json(said.as_bytes());
+        rejected = rejected.saturating_add(partial_success.rejected);
         if why.is_empty() {
-            why = partial_success.error_message.unwrap_or_default();
+            why = partial_success.error_message;
         }
         Ok(())
     });
@@ -273,30 +273,6 @@ fn post(target: &str, document: &[u8]) -> io::Result<String> {
         let wished = answer.headers().get("retry-after");
         let wished = wished.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
         thread::sleep(wished.map_or(pause, Duration::from_secs).min(AT_MOST));
-    }
-}
-
-/// What a collector answers (opentelemetry-proto, `ExportTraceServiceResponse`). In JSON of Protocol Buffers what is not
-/// set may be `null`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Answer {
-    partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PartialSuccess {
-    /// A number, which JSON of Protocol Buffers writes as a text where it has 64 bits.
-    rejected_spans: serde_json::Value,
-    error_message: Option<String>,
-}
-
-impl PartialSuccess {
-    fn rejected(&self) -> u64 {
-        let text = self.rejected_spans.as_str();
-        let number = text.map_or_else(|| self.rejected_spans.as_u64(), |text| text.parse().ok());
-        number.unwrap_or(0)
     }
 }
 

@@ -555,6 +555,22 @@ fn of_spans(part: &SpansPart) -> String {
             ["message", "messages"],
             " could not be passed on",
         ),
+        (
+            part.rejected_spans,
+            [
+                "span that was passed on was",
+                "spans that were passed on were",
+            ],
+            " rejected by the collector",
+        ),
+        (
+            part.rejected_others,
+            [
+                "data point or log record that was passed on was",
+                "data points and log records that were passed on were",
+            ],
+            " rejected by the collector",
+        ),
     ];
     for (count, [one, several], how) in warnings {
         if count > 0 {
@@ -672,6 +688,20 @@ mod tests {
         for text in ["0", "-1", "soon", "inf", "nan"] {
             assert!(duration(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_collector_rejected_is_told() {
+        let part = SpansPart {
+            rejected_spans: 5,
+            rejected_others: 1,
+            ..SpansPart::default()
+        };
+        assert_eq!(
+            of_spans(&part),
+            "warning: 5 spans that were passed on were rejected by the collector\n\
+             warning: 1 data point or log record that was passed on was rejected by the collector\n"
+        );
     }
 
     #[test]

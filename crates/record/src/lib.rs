@@ -45,4 +45,4 @@ pub use manifest::{
 pub use options::{KernelChoice, RecordOptions, UserSpaceChoice};
 pub use recorder::{CommandEnd, Outcome, record};
 pub use redis::{RedisBackend, RedisChoice, RedisDetail, RedisServer};
-pub use spans::{ForwardTarget, NoRule, NoTarget, Rule, SpanOptions, SpansChoice};
+pub use spans::{ForwardTarget, NoRule, NoTarget, PartialSuccess, Rule, SpanOptions, SpansChoice};

@@ -165,6 +165,12 @@ pub struct SpansPart {
     pub forwarded_requests: u64,
     /// Requests that were to be passed on and were not.
     pub lost_forwards: u64,
+    /// Spans that the other side rejected out of requests that it took.
+    #[serde(default)]
+    pub rejected_spans: u64,
+    /// Data points and log records that it rejected likewise.
+    #[serde(default)]
+    pub rejected_others: u64,
     /// Rules, as they were given, that no span was of.
     #[serde(default)]
     pub rules_without_spans: Vec<String>,

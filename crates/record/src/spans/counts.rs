@@ -30,6 +30,8 @@ pub(crate) struct Counts {
     pub(crate) other_requests: Count,
     pub(crate) forwarded_requests: Count,
     pub(crate) lost_forwards: Count,
+    pub(crate) rejected_spans: Count,
+    pub(crate) rejected_others: Count,
 }
 
 impl Counts {
@@ -49,6 +51,8 @@ impl Counts {
             other_requests: self.other_requests.get(),
             forwarded_requests: self.forwarded_requests.get(),
             lost_forwards: self.lost_forwards.get(),
+            rejected_spans: self.rejected_spans.get(),
+            rejected_others: self.rejected_others.get(),
             rules_without_spans: Vec::new(),
         }
     }

@@ -19,6 +19,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::sync::mpsc;
 
 use super::counts::Counts;
+use super::partial_success::PartialSuccess;
 use super::raw_codec::RawCodec;
 
 /// What may wait for the collector.
@@ -27,8 +28,8 @@ const QUEUE_BYTES: usize = 16 << 20;
 const OVERHEAD_BYTES: usize = 128;
 /// How long a collector may take for a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No answer of a collector is longer.
-const MOST_ANSWER_BYTES: usize = 1 << 20;
+/// What is read of a collector's answer: one that is longer is not looked at.
+const MOST_ANSWER_BYTES: usize = 64 << 10;
 
 /// What a request tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,6 +235,10 @@ impl Forwarder {
         let grpc = tonic::client::Grpc::with_origin(http2, self.target.base.clone());
         while let Some(outgoing) = self.receiver.recv().await {
             let bytes = outgoing.message.len() + OVERHEAD_BYTES;
+            let rejected = match outgoing.signal {
+                Signal::Traces => &self.counts.rejected_spans,
+                Signal::Metrics | Signal::Logs => &self.counts.rejected_others,
+            };
             let sending = async {
                 match self.target.over_grpc {
                     true => send_over_grpc(grpc.clone(), outgoing).await,
@@ -242,7 +247,10 @@ impl Forwarder {
             };
             let sent = tokio::time::timeout(PATIENCE, sending).await;
             match sent {
-                Ok(Some(())) => self.counts.forwarded_requests.add(1),
+                Ok(Some(answer)) => {
+                    self.counts.forwarded_requests.add(1);
+                    rejected.add(answer.rejected);
+                }
                 _ => self.counts.lost_forwards.add(1),
             }
             self.waiting.leave(bytes);
@@ -254,7 +262,7 @@ async fn send_over_http(
     client: &Client<HttpConnector, Full<Bytes>>,
     base: &Uri,
     outgoing: Outgoing,
-) -> Option<()> {
+) -> Option<PartialSuccess> {
     let (path, _) = outgoing.signal.paths();
     let content_type = match outgoing.is_json {
         true => "application/json",
@@ -270,16 +278,24 @@ async fn send_over_http(
         .ok()?;
     let answer = client.request(request).await.ok()?;
     let is_taken = answer.status().is_success();
+    let is_json = match answer.headers().get(CONTENT_TYPE) {
+        Some(content_type) => content_type.as_bytes().starts_with(b"application/json"),
+        None => outgoing.is_json,
+    };
     // Read to its end, so that the connection can be used again.
     let body = Limited::new(answer.into_body(), MOST_ANSWER_BYTES);
-    body.collect().await.ok()?;
-    is_taken.then_some(())
+    let body = body.collect().await;
+    let body = body.map_or_else(|_| Bytes::new(), |body| body.to_bytes());
+    is_taken.then(|| match is_json {
+        true => PartialSuccess::in_json(&body),
+        false => PartialSuccess::in_protobuf(&body),
+    })
 }
 
 async fn send_over_grpc(
     mut client: tonic::client::Grpc<Client<HttpConnector, tonic::body::Body>>,
     outgoing: Outgoing,
-) -> Option<()> {
+) -> Option<PartialSuccess> {
     if outgoing.is_json {
         return None;
     }
@@ -287,8 +303,8 @@ async fn send_over_grpc(
     client.ready().await.ok()?;
     let request = tonic::Request::new(outgoing.message);
     let method = PathAndQuery::from_static(method);
-    let answer = client.unary(request, method, RawCodec).await;
-    answer.ok().map(drop)
+    let answer = client.unary(request, method, RawCodec).await.ok()?;
+    Some(PartialSuccess::in_protobuf(answer.get_ref()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod glance;
 mod intake;
 mod json;
 mod listen;
+mod partial_success;
 mod raw_codec;
 mod rules;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use slowpath_model::Timestamp;
 use tokio::sync::oneshot;
 
 pub use forward::{ForwardTarget, NoTarget};
+pub use partial_success::PartialSuccess;
 pub use rules::{NoRule, Rule};
 
 use crate::error::RecordError;

@@ -1,13 +1,22 @@
 //! A receiver on a port of loopback, and senders of all manners: each request with what it is
 //! answered, what is kept, and what is counted.
 
+use std::future::ready;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
 
@@ -153,6 +162,86 @@ fn requests_are_passed_on_over_either_protocol_byte_for_byte() {
         let (part, kept) = collector.finish();
         assert_eq!(kept, requests, "over {scheme}");
         assert_eq!((part.spans, part.other_requests), (15, 1));
+    }
+}
+
+/// A collector that answers each request so, in messages of gRPC where it is asked over that.
+fn collector_that_answers(content_type: &'static str, answer: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("no waiting");
+    let address = listener.local_addr().expect("an address");
+    let respond = move |request: Request<Incoming>| {
+        let over_grpc = request.headers()[CONTENT_TYPE] == "application/grpc";
+        let length = (answer.len() as u32).to_be_bytes();
+        let (content_type, body) = match over_grpc {
+            true => ("application/grpc", [&[0], &length[..], &answer].concat()),
+            false => (content_type, answer.clone()),
+        };
+        let status = HeaderMap::from_iter([(
+            HeaderName::from_static("grpc-status"),
+            HeaderValue::from_static("0"),
+        )]);
+        let body = Full::new(Bytes::from(body)).with_trailers(ready(Some(Ok(status))));
+        let response = Response::builder().header(CONTENT_TYPE, content_type);
+        ready(response.body(body))
+    };
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            while let Ok((stream, _)) = listener.accept().await {
+                let service = service_fn(respond.clone());
+                tokio::spawn(async move {
+                    let protocols = auto::Builder::new(TokioExecutor::new());
+                    let _ = protocols
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+    });
+    address
+}
+
+#[test]
+fn what_a_collector_rejects_of_a_message_that_it_takes_is_counted() {
+    let five = &b"\x0a\x0c\x08\x05\x12\x08too many"[..];
+    let five_in_json = r#"{"partialSuccess":{"rejectedSpans":"5","errorMessage":"too many"}}"#;
+    let long = five_in_json.to_owned() + &" ".repeat(1 << 17);
+    for (scheme, content_type, answer, rejected) in [
+        ("http", PROTOBUF, five, 5),
+        ("grpc", PROTOBUF, five, 5),
+        ("http", JSON, five_in_json.as_bytes(), 5),
+        ("http", PROTOBUF, b"", 0),
+        ("grpc", PROTOBUF, b"", 0),
+        ("http", PROTOBUF, b"thank you", 0),
+        ("grpc", PROTOBUF, b"thank you", 0),
+        ("http", JSON, b"thank you", 0),
+        ("http", JSON, long.as_bytes(), 0),
+    ] {
+        let collector = collector_that_answers(content_type, answer.to_vec());
+        let running = Running::start(Some(format!("{scheme}://{collector}")));
+        let message = samples::request("shop", "/buy", 8).encode_to_vec();
+        let logs =
+            "POST /v1/logs HTTP/1.1\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0";
+        for _ in 0..2 {
+            let (status, _) = post_traces(running.address(), PROTOBUF, "", &message);
+            assert_eq!(status, 200);
+        }
+        assert_eq!(post(running.address(), logs, b"").0, 200);
+        let (part, _) = running.finish();
+        let answer = String::from_utf8_lossy(&answer[..answer.len().min(80)]);
+        assert_eq!(
+            (part.forwarded_requests, part.lost_forwards),
+            (3, 0),
+            "{scheme}, {answer}"
+        );
+        assert_eq!(
+            (part.rejected_spans, part.rejected_others),
+            (2 * rejected, rejected),
+            "{scheme}, {answer}"
+        );
     }
 }
 
