@@ -55,7 +55,7 @@ pub struct ChosenArgs {
     /// Only requests of this distributed trace (hexadecimal).
     #[arg(long, value_name = "ID", value_parser = parse_trace)]
     trace: Option<TraceId>,
-    /// Only requests of known duration that took at least so long, for instance 300ms.
+    /// Only requests of known duration that took at least so long, for instance 300ms or 1min.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     min_duration: Option<Nanoseconds>,
 }

@@ -80,18 +80,12 @@ impl<'run> AllHosts<'run> {
     fn part(&self, of: RequestOfHost, host: HostId) -> Option<Callee<'run>> {
         let lines = self.hosts().lines(of.host)?;
         let stages = stages(self.get(of));
-        let is_alone = match stages[..] {
-            [stage] => absences(self, lines, of, stage).is_empty(),
-            _ => false,
-        };
-        // On the host that was asked about, the path of the whole has seen hand-overs already.
-        if is_alone && of.host == host {
+        if let [stage] = stages[..]
+            && absences(self, lines, of, stage).is_empty()
+        {
             return None;
         }
         let mut path = self.walked(of).reversed();
-        if is_alone && !path.is_handed_over {
-            return None;
-        }
         let told = |at| self.hosts().translate(at, of.host, host);
         for Step { piece, .. } in &mut path.steps {
             piece.range = TimeRange::new(told(piece.range.begin)?, told(piece.range.end)?);

@@ -2,85 +2,89 @@
 //!
 //! The path of a wait goes into the thread that ended it, and back through what that thread did before. One of a pool did
 //! nothing for the request before it was given that: it waited for work, and whoever gave it some meanwhile is no part of
-//! the path. So where a thread takes up the request (or a part of it) within the wait, and the thread that woke it for
-//! that worked for the request, the path goes on in that one: it had the request before. Where none did, as the thread
-//! was busy with other things and found the request in a queue, the one that had served it last by then put it there.
+//! the path. So where a thread takes up the request (or a part of it) within the wait, and it is known to have been given
+//! it then by another one that worked for the request, the path goes on in that one. What was given before the wait began
+//! may have waited for other work of the thread all the time: then the path stays in the thread.
 
 use slowpath_critical_path::{BareLink, LinkKind, Walker};
 use slowpath_kernel::timelines::{Doing, Timelines, WakeUp, Waker};
 use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 
+use crate::assign::Active;
 use crate::callees::clipped;
 use crate::hosts::{AllHosts, RequestOfHost};
 use crate::path::{Step, Walked};
-use crate::request::{RequestId, Serving};
+use crate::request::RequestId;
 use crate::requests::Requests;
 
 /// Who is woken for a request takes it out of a queue before it tells that it works for it; who runs for longer
 /// did other things.
 const TAKING_UP: Nanoseconds = Nanoseconds(1_000_000);
-/// Who gives up what all share (Python's interpreter lock) may have said before that it works for the request no more.
-const LEFT_BEFORE: Nanoseconds = Nanoseconds(1_000_000);
+/// Who gives up what all share (Python's interpreter lock) may have said before that it works for the request no more,
+/// and who has lost its processor says it later.
+const LEFT_AROUND: Nanoseconds = Nanoseconds(1_000_000);
+/// Who runs for more than one of so many parts of a time is not idle then.
+const MOST_RUNNING: u64 = 10;
 
 impl<'run> AllHosts<'run> {
-    /// Looks through what a walk told of a request, which is last in `whole`, for threads that were given the request.
+    /// Leads a request's path, as a walk told it backwards, through all threads that were given the request.
     pub(crate) fn follow_hand_overs(
         &self,
         of: RequestOfHost,
         lines: &'run Timelines,
         walker: &mut Walker<'_, 'run>,
-        whole: &mut Walked<'run>,
-        first: usize,
-    ) {
+        walked: Walked<'run>,
+    ) -> Walked<'run> {
         let work = Work {
             requests: self.requests(of.host),
             lines,
             of: of.request,
         };
+        let mut path = walked.reversed();
+        let mut backwards = Walked::default();
         let mut waits: Vec<Wait> = Vec::new();
-        let mut place = first;
-        while let Some(step) = whole.steps.get(place) {
+        while let Some(step) = path.steps.pop() {
             let piece = step.piece;
             let is_over =
                 |wait: &mut Wait| wait.depth > piece.depth || piece.range.end <= wait.since;
             while waits.pop_if(is_over).is_some() {}
             if piece.depth > 0 && waits.last().is_none_or(|wait| wait.depth < piece.depth) {
-                let meanwhile = during(piece.depth, &whole.steps[place..]);
+                let earlier = path.steps.iter().rev();
+                let meanwhile = earlier.take_while(|step| piece.depth <= step.piece.depth);
                 waits.push(Wait {
                     depth: piece.depth,
-                    since: whole.steps[place + meanwhile - 1].piece.range.begin,
+                    since: meanwhile.last().unwrap_or(&step).piece.range.begin,
                     is_followed: false,
                 });
             }
-            if piece.host == of.host
-                && let Some(wait) = waits.last_mut().filter(|wait| !wait.is_followed)
-                && let Some(begun) = work.begun(piece.thread, piece.range)
-                && let Some(last) = work.given(piece.thread, begun, wait.since)
-            {
-                wait.is_followed = true;
-                let meanwhile = during(piece.depth, &whole.steps[place..]);
-                let before = whole.steps.split_off(place + meanwhile);
-                work.go_on(last, of, wait, walker, whole);
-                whole.steps.extend(before);
-                whole.is_handed_over = true;
+            let hand_over = (waits.last_mut())
+                .filter(|wait| piece.host == of.host && !wait.is_followed)
+                .and_then(|wait| {
+                    let begun = work.begun(piece.thread, piece.range)?;
+                    Some((work.given(piece.thread, begun, wait.since)?, wait))
+                });
+            let Some((last, wait)) = hand_over else {
+                backwards.steps.push(step);
+                continue;
+            };
+            wait.is_followed = true;
+            path.steps.push(step);
+            while let Some(link) = path.links.pop_if(|link| link.at >= last.at) {
+                backwards.links.push(link);
             }
-            place += 1;
+            work.go_on(last, of, wait, walker, &mut path);
         }
+        backwards.links.extend(path.links.into_iter().rev());
+        backwards
     }
 }
 
-/// A wait that the path is in, the last first: on top of so many threads, and since when.
+/// A wait that the path is in: on top of so many threads, and since when.
 struct Wait {
     depth: u32,
     since: Timestamp,
     /// The path was led through all threads that had the request.
     is_followed: bool,
-}
-
-/// How many of the steps are in the wait that the first one is in.
-fn during(depth: u32, steps: &[Step<'_>]) -> usize {
-    let steps = steps.iter();
-    steps.take_while(|step| depth <= step.piece.depth).count()
 }
 
 /// A thread had the request until another one got it.
@@ -112,13 +116,18 @@ impl<'run> Work<'run> {
         request == self.of || self.requests.get(request).is_part_of(of)
     }
 
+    /// What a thread worked for before a time, the last first.
+    fn before(&self, thread: ThreadId, at: Timestamp) -> impl Iterator<Item = &'run Active> {
+        let pieces = self.requests.active_of(thread);
+        let until = pieces.partition_point(|piece| piece.range.begin < at);
+        pieces[..until].iter().rev()
+    }
+
     /// When the thread took up the work that it did last within `range`, if that is the request's, and that was within
     /// `range`, too.
     fn begun(&self, thread: ThreadId, range: TimeRange) -> Option<Timestamp> {
-        let pieces = self.requests.active_of(thread);
-        let until = pieces.partition_point(|piece| piece.range.begin < range.end);
         let mut begun = None;
-        for piece in pieces[..until].iter().rev() {
+        for piece in self.before(thread, range.end) {
             let goes_on = begun.is_none_or(|begun| piece.range.end == begun);
             if !goes_on || piece.range.end <= range.begin || !self.is_its(piece.request) {
                 break;
@@ -128,22 +137,46 @@ impl<'run> Work<'run> {
         begun.filter(|begun| *begun >= range.begin)
     }
 
-    /// Who had the request before the thread that takes it up at `begin`, and not only before `since`.
+    /// Who gave the request to the thread that takes it up at `begin`, if that was after `since`.
     fn given(&self, to: ThreadId, begin: Timestamp, since: Timestamp) -> Option<HandOver<'run>> {
-        let pieces = self.requests.active_of(to);
-        let earlier = pieces.partition_point(|piece| piece.range.end <= begin);
-        let worked = pieces[..earlier].last();
-        let worked = worked.filter(|piece| piece.range.end > since);
-        if worked.is_some_and(|piece| self.is_its(piece.request)) {
+        let mut since = since;
+        let mut idle = since;
+        let mut others = None;
+        for piece in self.before(to, begin) {
+            if piece.range.end <= since {
+                break;
+            }
+            idle = idle.max(piece.range.end);
+            if self.is_its(piece.request) {
+                since = piece.range.end;
+                break;
+            }
+            let began = self.requests.get(piece.request).window.begin;
+            others = others.max(Some(began));
+        }
+        // What comes first is taken up first: what was given to the thread before would not have waited for a request that
+        // came later.
+        if others.is_some_and(|began| began <= since) {
             return None;
         }
-        let idle = worked.map_or(since, |piece| piece.range.end);
-        let woken = self.woken(to, begin, idle);
-        woken.or_else(|| self.queued(to, begin, since))
+        let (woken, has_waited) = self.woken(to, begin, idle);
+        match others {
+            // Else it may have been given the request before, and have had other things to do.
+            None => woken.filter(|given| self.is_idle(to, TimeRange::new(idle, given.at))),
+            Some(_) if woken.is_some() || has_waited => woken,
+            Some(began) => self.queued(to, begin, TimeRange::new(since, began)),
+        }
     }
 
-    /// Who woke the thread that takes up the request at `begin` and was idle before, if that one worked for it.
-    fn woken(&self, to: ThreadId, begin: Timestamp, idle: Timestamp) -> Option<HandOver<'run>> {
+    /// Who woke the thread that takes up the request at `begin`, if that one worked for it, and whether the thread has
+    /// waited at all; not before `idle`.
+    fn woken(
+        &self,
+        to: ThreadId,
+        begin: Timestamp,
+        idle: Timestamp,
+    ) -> (Option<HandOver<'run>>, bool) {
+        let mut has_waited = false;
         let mut ran = Nanoseconds::ZERO;
         let mut at = begin;
         while at > idle && ran <= TAKING_UP {
@@ -155,42 +188,56 @@ impl<'run> Work<'run> {
                     call,
                     ..
                 } => {
+                    has_waited = true;
                     if let Some((at, from)) = self.worker(wake).filter(|(at, _)| *at > idle) {
                         let by = Way::WakeUp(call);
-                        return Some(HandOver { at, from, to, by });
+                        return (Some(HandOver { at, from, to, by }), true);
                     }
                 }
                 Doing::Running { .. } => ran += range.length(),
                 Doing::Preempted | Doing::WaitingForCpu => {}
-                _ => return None,
+                _ => has_waited = true,
             }
             at = range.begin;
         }
-        None
+        (None, has_waited)
     }
 
-    /// Who served the request last before another thread of its process took it up at `begin`: it lay in a queue meanwhile.
-    fn queued(&self, to: ThreadId, begin: Timestamp, since: Timestamp) -> Option<HandOver<'run>> {
-        let process = |thread| self.lines.process(thread, begin);
-        let waits = |serving: &Serving| {
-            let at = serving.range.end.min(begin);
-            let stretch = self.lines.stretch_before(serving.thread, at);
-            matches!(stretch.doing, Doing::Blocked { .. }) && stretch.range.begin <= since
-        };
-        let is_before = |serving: &&Serving| {
-            let TimeRange { begin: first, end } = serving.range;
-            let ends = end > since && end <= begin + LEFT_BEFORE;
-            first < begin && ends && serving.thread != to && !waits(serving)
-        };
-        let servings = self.requests.get(self.of).servings.iter();
-        let last = (servings.filter(is_before)).max_by_key(|serving| serving.range.end)?;
-        let is_one_process = process(to).is_some() && process(to) == process(last.thread);
-        is_one_process.then_some(HandOver {
-            at: last.range.end.min(begin),
-            from: last.thread,
-            to,
-            by: Way::Queue,
-        })
+    /// Whether a thread hardly ran.
+    fn is_idle(&self, thread: ThreadId, range: TimeRange) -> bool {
+        let mut ran = Nanoseconds::ZERO;
+        let mut at = range.end;
+        while at > range.begin {
+            let stretch = self.lines.stretch_before(thread, at);
+            let begin = stretch.range.begin.max(range.begin);
+            if matches!(stretch.doing, Doing::Running { .. }) {
+                ran += TimeRange::new(begin, at).length();
+            }
+            at = begin;
+        }
+        ran.get() * MOST_RUNNING <= range.length().get()
+    }
+
+    /// Who worked for the request last before another thread of its process found it in a queue at `begin`: not only before
+    /// the end of `waits`, nor one that waits since its begin.
+    fn queued(&self, to: ThreadId, begin: Timestamp, waits: TimeRange) -> Option<HandOver<'run>> {
+        let process = self.lines.process(to, begin)?;
+        let threads = self.requests.working_threads();
+        let others = threads
+            .filter(|&thread| thread != to && self.lines.process(thread, begin) == Some(process));
+        let left = others.filter_map(|thread| {
+            let pieces = self.before(thread, begin);
+            let mut recent = pieces.take_while(|piece| piece.range.end > waits.end);
+            let its = recent.find(|piece| self.is_its(piece.request))?;
+            let (end, at) = (its.range.end, its.range.end.min(begin));
+            let stretch = self.lines.stretch_before(thread, at);
+            let is_blocked = matches!(stretch.doing, Doing::Blocked { .. });
+            let has_waited = is_blocked && stretch.range.begin <= waits.begin;
+            (!has_waited && end <= begin + LEFT_AROUND).then_some((at, thread))
+        });
+        let (at, from) = left.max()?;
+        let by = Way::Queue;
+        Some(HandOver { at, from, to, by })
     }
 
     /// Who woke somebody and when, if that is a thread which worked for the request last.
@@ -199,49 +246,48 @@ impl<'run> Work<'run> {
             return None;
         };
         let at = wake.begin;
-        let before = Timestamp::from_ns(at.ns().saturating_sub(LEFT_BEFORE.get() as i64));
+        let before = Timestamp::from_ns(at.ns().saturating_sub(LEFT_AROUND.get() as i64));
         let before = TimeRange::new(before, at);
         let worked = self.requests.last_active(thread, before)?;
         self.is_its(worked).then_some((at, thread))
     }
 
-    /// Leads the path through all threads that had the request before `last`, back to when the wait began, in the place of
-    /// what it told of that time.
+    /// Leads the path, which is given in the order of time, through all threads that had the request before `last`, back to
+    /// when the wait began, in the place of what it told of that time.
     fn go_on(
         &self,
         last: HandOver<'run>,
         of: RequestOfHost,
         wait: &Wait,
         walker: &mut Walker<'_, 'run>,
-        whole: &mut Walked<'run>,
+        path: &mut Walked<'run>,
     ) {
         let Wait { depth, since, .. } = *wait;
-        let mut entered = None;
-        while let Some(step) = whole.steps.pop_if(|step| step.piece.range.begin < last.at) {
-            if step.piece.depth == depth {
-                entered = entered.or(Some(step.piece.thread));
+        let mut entered = last.to;
+        let mut later = Vec::new();
+        while let Some(step) = path.steps.pop_if(|step| step.piece.depth >= depth) {
+            if step.piece.depth == depth && step.piece.range.begin < last.at {
+                entered = step.piece.thread;
             }
             let after = TimeRange::new(last.at, step.piece.range.end);
-            if let Some(piece) = clipped(&step.piece, after) {
-                whole.steps.push(Step { piece, ..step });
-            }
+            later.extend(clipped(&step.piece, after).map(|piece| Step { piece, ..step }));
         }
-        let later = whole.links.partition_point(|link| link.at >= last.at);
-        let mut links = whole.links.split_off(later);
-        let is_entry = |link: &BareLink<'_>| link.at == since && Some(link.to) == entered;
-        let first = links.iter().position(is_entry);
-        let first = first.unwrap_or_else(|| links.partition_point(|link| link.at >= since));
-        links.drain(..first);
-        let hosts = [of.host; 2];
+        let mut outer = Vec::new();
+        while let Some(link) = path.links.pop_if(|link| link.at >= since) {
+            outer.extend((link.at == since).then_some(link));
+        }
+        let is_entry = |link: &BareLink<'_>| link.to == entered;
+        outer.drain(..outer.iter().position(is_entry).unwrap_or(0));
+        let mut told = Walked::default();
         let mut given = Some(last);
+        let mut first = last.from;
         while let Some(HandOver { at, from, to, by }) = given {
-            let mut told = whole.links.iter().rev().take_while(|link| link.at == at);
             if let Way::WakeUp(call) = by
-                && !told.any(|link| (link.from, link.to) == (from, to))
+                && at < last.at
             {
-                whole.links.push(BareLink {
+                told.links.push(BareLink {
                     at,
-                    hosts,
+                    hosts: [of.host; 2],
                     from,
                     to,
                     kind: LinkKind::WakeUp,
@@ -250,19 +296,19 @@ impl<'run> Work<'run> {
             }
             let begun = self.begun(from, TimeRange::new(since, at));
             given = begun.and_then(|begun| self.given(from, begun, since));
-            let begin = given.map_or(since, |given| given.at);
-            let first = whole.steps.len();
-            let range = TimeRange::new(begin, at);
-            walker.walk(of.host, from, range, &mut whole.leg(of, false));
-            for step in &mut whole.steps[first..] {
-                step.piece.depth += depth;
-            }
-            if given.is_none()
-                && let Some(entry) = links.first_mut().filter(|link| is_entry(link))
-            {
-                entry.to = from;
-            }
+            let range = TimeRange::new(given.map_or(since, |given| given.at), at);
+            walker.walk(of.host, from, range, &mut told.leg(of, false));
+            first = from;
         }
-        whole.links.extend(links);
+        if let Some(entry) = outer.first_mut() {
+            entry.to = first;
+        }
+        for step in &mut told.steps {
+            step.piece.depth += depth;
+        }
+        let told = told.reversed();
+        path.links.extend(outer.into_iter().rev().chain(told.links));
+        path.steps
+            .extend(told.steps.into_iter().chain(later.into_iter().rev()));
     }
 }

@@ -127,8 +127,6 @@ pub(crate) struct Walked<'lines> {
     /// They cover the window.
     pub(crate) steps: Vec<Step<'lines>>,
     pub(crate) links: Vec<BareLink<'lines>>,
-    /// Whether threads gave the request to each other while another one waited for it (`hand_overs.rs`).
-    pub(crate) is_handed_over: bool,
 }
 
 impl<'lines> Walked<'lines> {
@@ -197,9 +195,7 @@ pub(crate) struct Step<'lines> {
 impl<'run> AllHosts<'run> {
     /// The same without names.
     pub(crate) fn parts(&self, of: RequestOfHost) -> Parts<'run> {
-        let Walked {
-            steps, mut links, ..
-        } = self.with_callees(of);
+        let Walked { steps, mut links } = self.with_callees(of);
         links.reverse();
         let mut strangers = Strangers::of(self, of, &links);
         let mut parts = Vec::new();
@@ -224,14 +220,14 @@ impl<'run> AllHosts<'run> {
         };
         let mut walker = Walker::new(self.hosts());
         for Stage { thread, range } in stages.into_iter().rev() {
-            let first = whole.steps.len();
+            let mut stage = Walked::default();
             let mut end = range.end;
             let absences = absences(self, lines, of, Stage { thread, range });
             for Absence { range, is_told } in absences.into_iter().rev() {
                 let after = TimeRange::new(range.end, end);
-                walker.walk(of.host, thread, after, &mut whole.leg(of, false));
+                walker.walk(of.host, thread, after, &mut stage.leg(of, false));
                 end = range.begin;
-                let mut leg = whole.leg(of, true);
+                let mut leg = stage.leg(of, true);
                 match is_told {
                     true => walker.walk_from_wait(of.host, thread, range, &mut leg),
                     false => Piece::unknown(of.host, thread, range, Cause::SeveralEvents)
@@ -240,8 +236,10 @@ impl<'run> AllHosts<'run> {
                 }
             }
             let rest = TimeRange::new(range.begin, end);
-            walker.walk(of.host, thread, rest, &mut whole.leg(of, false));
-            self.follow_hand_overs(of, lines, &mut walker, &mut whole, first);
+            walker.walk(of.host, thread, rest, &mut stage.leg(of, false));
+            let stage = self.follow_hand_overs(of, lines, &mut walker, stage);
+            whole.steps.extend(stage.steps);
+            whole.links.extend(stage.links);
         }
         whole
     }
@@ -436,27 +434,29 @@ impl<'run, 'path> Strangers<'run, 'path> {
     }
 }
 
+/// A thread that has lost its processor may say so late that it serves a request no more.
+const LATE: Nanoseconds = Nanoseconds(1_000_000);
+
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
 /// known.
 pub(crate) fn stages(request: &Request) -> Vec<Stage> {
     let thread_of = |bound: Option<Bound>| bound.and_then(|bound| bound.thread);
     let mut servings: Vec<Serving> = request.servings.clone();
-    // Who ends the request has it to the end of its own serving, though another that served it meanwhile says later that
+    // Who ends the request and serves it until then has it, though another that served it meanwhile says a little later that
     // it does so no more.
     let ender = thread_of(request.end);
+    let ends = request.window.end;
     let of_ender = (servings
         .iter()
         .filter(|serving| Some(serving.thread) == ender))
     .map(|serving| serving.range)
-    .max_by_key(|range| range.end);
-    let has_it_until = |serving: &Serving| match of_ender {
-        Some(own)
-            if Some(serving.thread) != ender
-                && serving.range.intersect(own).length() > serving.range.end.since(own.end) =>
-        {
-            serving.range.end.min(own.end)
-        }
-        _ => serving.range.end,
+    .max_by_key(|range| range.end)
+    .filter(|own| ends.since(own.end) <= LATE);
+    let has_it_until = |serving: &Serving| {
+        let end = serving.range.end;
+        let own =
+            of_ender.filter(|own| serving.range.intersect(*own).length() > end.since(own.end));
+        own.map_or(end, |own| end.min(own.end))
     };
     servings.sort_by_key(|serving| {
         let is_ender = Some(serving.thread) == ender;

@@ -22,8 +22,8 @@ const HOPS: &str = "
     1 125 attach b 1.1
     3 150 wake c
     2 155 switch - c
-    2 160 call futex
-    2 165 switch c:S -
+    2 156 call futex
+    2 158 switch c:S -
     1 200 wake c
     1 205 detach b 1.1
     1 210 switch b:S -
@@ -94,16 +94,32 @@ fn a_lock_that_all_share_comes_between() {
     );
 }
 
+/// It may have waited for it from before the request did.
+#[test]
+fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
+    let idle = HOPS.replace(
+        "3 150 wake c\n    2 155 switch - c\n    2 156 call futex\n    2 158 switch c:S -\n",
+        "",
+    );
+    let told = path(&idle);
+    assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
+    assert!(told.contains("115 wait a b\n"), "{told}");
+}
+
 /// It may be busy when it is given the request: then the request lies in a queue.
+const BUSY: &str = "3 150 start t 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 3 214 end t 2.1";
+
+fn busy(other: &str) -> String {
+    let busy = HOPS.replace("2 156 call futex\n    2 158 switch c:S -", other);
+    let busy = busy.replace("1 200 wake c\n", "");
+    busy.replace("2 215 switch - c\n    2 216 ret futex\n", "")
+}
+
 #[test]
 fn a_queue_is_left_when_its_thread_has_done_its_other_work() {
-    let busy = HOPS.replace(
-        "2 160 call futex\n    2 165 switch c:S -",
-        "2 160 start c 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 2 214 end c 2.1",
-    );
-    let busy = busy.replace("1 200 wake c\n", "");
-    let busy = busy.replace("2 215 switch - c\n    2 216 ret futex\n", "");
-    let by_queue = "100..115 a RUNNING
+    assert_shows(
+        &path(&busy(BUSY)),
+        "100..115 a RUNNING
            115..120 b WAIT_CPU
            120..205 b RUNNING
            205..214 c RUNNING for 2.1
@@ -111,14 +127,76 @@ fn a_queue_is_left_when_its_thread_has_done_its_other_work() {
          250..262 a WAIT_CPU
          262..300 a RUNNING
          115 wait a b
-         250 wake-up c a";
-    assert_shows(&path(&busy), by_queue);
-    // That of another process has queues of its own.
-    let other = busy.replace("dump c a c a", "dump c c c c");
-    assert!(
-        path(&other).contains("  160..214 c RUNNING for 2.1"),
-        "{}",
-        path(&other)
+         250 wake-up c a",
+    );
+}
+
+/// What was given to a busy thread before the wait waited for its other work all the time.
+#[test]
+fn what_may_have_been_in_the_queue_before_stays_there() {
+    let earlier = busy(BUSY).replace("3 150 start t 2.1", "3 90 start t 2.1");
+    let another_process = busy(BUSY).replace("dump c a c a", "dump c c c c");
+    for drawing in [earlier, another_process] {
+        let told = path(&drawing);
+        assert!(told.contains("160..214 c RUNNING for 2.1\n"), "{told}");
+        assert!(!told.contains(" b RUNNING"), "{told}");
+    }
+}
+
+/// Who wakes a thread may give up a lock: where that had other things to do before, nothing says what it was given.
+#[test]
+fn a_lock_is_no_hand_over_to_a_thread_that_was_busy() {
+    let locked = HOPS.replace(
+        "2 156 call futex\n    2 158 switch c:S -",
+        "2 190 call futex\n 2 192 switch c:S -",
+    );
+    let told = path(&locked);
+    assert!(told.contains("155..192 c RUNNING\n"), "{told}");
+}
+
+/// Who runs for long before it works for the request did not take that up only.
+#[test]
+fn what_is_taken_up_late_was_not_given_by_who_woke_the_thread() {
+    let (before, after) = HOPS.split_at(HOPS.find("2 220 attach").expect("the drawing has it"));
+    let late = |length: &str| {
+        let after = after.lines().map(|line| {
+            let (cpu, event) = line.trim().split_once(' ').expect("a processor");
+            format!("{cpu} {length}{event}\n")
+        });
+        path(&(before.to_owned() + &after.collect::<String>()))
+    };
+    assert!(late("").contains("  120..200 b RUNNING\n"));
+    assert!(late("900").contains("  120..200 b RUNNING\n"));
+    assert!(!late("1001").contains("  120..200 b RUNNING\n"));
+}
+
+#[test]
+fn a_thread_may_have_it_twice() {
+    let twice = HOPS.replace(
+        "2 250 wake a\n",
+        "3 225 wake b\n 1 230 switch - b\n 1 231 switch b:S -\n 2 250 wake b\n",
+    );
+    let twice = twice.replace(
+        "0 262 switch - a",
+        "1 262 switch - b\n 1 264 attach b 1.1\n 1 270 wake a\n 1 271 detach b 1.1\n 1 272 switch b:S -\n 0 275 switch - a",
+    );
+    let twice = twice.replace("0 265 ret futex", "0 276 ret futex");
+    let twice = twice.replace("1 210 switch b:S -", "1 206 switch b:S -");
+    assert_shows(
+        &path(&twice),
+        "100..115 a RUNNING
+           115..120 b WAIT_CPU
+           120..200 b RUNNING
+           200..215 c WAIT_CPU
+           215..250 c RUNNING
+           250..262 b WAIT_CPU
+           262..270 b RUNNING
+         270..275 a WAIT_CPU
+         275..300 a RUNNING
+         115 wait a b
+         200 wake-up b c
+         250 wake-up c b
+         270 wake-up b a",
     );
 }
 
@@ -129,6 +207,16 @@ fn who_ends_a_request_has_it_until_then() {
     let late = late.replace("2 260 switch c:S -", "2 320 switch c:S -");
     let late = late.replace("0 300 end a 1.1", "0 315 end a 1.1");
     let told = path(&late);
-    assert!(told.contains("262..315 a RUNNING\n"), "{told}");
+    assert!(told.contains("\n262..315 a RUNNING\n"), "{told}");
     assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
+    // One that serves it for longer than they both do, or much later, has it.
+    let much_later = late.replace("0 315 end a 1.1", "0 1300001 end a 1.1");
+    let alone = late.replace("0 300 detach a 1.1", "0 234 detach a 1.1");
+    for drawing in [much_later, alone] {
+        let told = path(&drawing);
+        assert!(
+            told.contains("\n215..310 c RUNNING\n") || told.contains("\n220..310 c RUNNING\n"),
+            "{told}"
+        );
+    }
 }
