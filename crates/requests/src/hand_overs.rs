@@ -13,16 +13,13 @@ use slowpath_model::{Nanoseconds, ThreadId, TimeRange, Timestamp};
 use crate::assign::Active;
 use crate::callees::clipped;
 use crate::hosts::{AllHosts, RequestOfHost};
-use crate::path::{Step, Walked};
+use crate::path::{LEFT_AROUND, Step, Walked};
 use crate::request::RequestId;
 use crate::requests::Requests;
 
 /// Who is woken for a request takes it out of a queue before it tells that it works for it; who runs for longer
 /// did other things.
 const TAKING_UP: Nanoseconds = Nanoseconds(1_000_000);
-/// Who gives up what all share (Python's interpreter lock) may have said before that it works for the request no more,
-/// and who has lost its processor says it later.
-const LEFT_AROUND: Nanoseconds = Nanoseconds(1_000_000);
 /// Who runs for more than one of so many parts of a time is not idle then.
 const MOST_RUNNING: u64 = 10;
 
@@ -54,11 +51,11 @@ impl<'run> AllHosts<'run> {
                 waits.push(Wait {
                     depth: piece.depth,
                     since: meanwhile.last().unwrap_or(&step).piece.range.begin,
-                    is_followed: false,
+                    followed_to: Timestamp::MAX,
                 });
             }
             let hand_over = (waits.last_mut())
-                .filter(|wait| piece.host == of.host && !wait.is_followed)
+                .filter(|wait| piece.host == of.host && piece.range.end <= wait.followed_to)
                 .and_then(|wait| {
                     let begun = work.begun(piece.thread, piece.range)?;
                     Some((work.given(piece.thread, begun, wait.since)?, wait))
@@ -67,12 +64,11 @@ impl<'run> AllHosts<'run> {
                 backwards.steps.push(step);
                 continue;
             };
-            wait.is_followed = true;
             path.steps.push(step);
             while let Some(link) = path.links.pop_if(|link| link.at >= last.at) {
                 backwards.links.push(link);
             }
-            work.go_on(last, of, wait, walker, &mut path);
+            wait.followed_to = work.go_on(last, of, wait, walker, &mut path);
         }
         backwards.links.extend(path.links.into_iter().rev());
         backwards
@@ -83,8 +79,8 @@ impl<'run> AllHosts<'run> {
 struct Wait {
     depth: u32,
     since: Timestamp,
-    /// The path was led through all threads that had the request.
-    is_followed: bool,
+    /// The path was led through all threads that had the request, back to this time.
+    followed_to: Timestamp,
 }
 
 /// A thread had the request until another one got it.
@@ -94,6 +90,8 @@ struct HandOver<'lines> {
     from: ThreadId,
     to: ThreadId,
     by: Way<'lines>,
+    /// Since when `to` did not have it: the wait's begin, or when it had it itself last.
+    since: Timestamp,
 }
 
 #[derive(Clone, Copy)]
@@ -141,7 +139,8 @@ impl<'run> Work<'run> {
     fn given(&self, to: ThreadId, begin: Timestamp, since: Timestamp) -> Option<HandOver<'run>> {
         let mut since = since;
         let mut idle = since;
-        let mut others = None;
+        let mut others = 0;
+        let mut arrived = None;
         for piece in self.before(to, begin) {
             if piece.range.end <= since {
                 break;
@@ -151,67 +150,70 @@ impl<'run> Work<'run> {
                 since = piece.range.end;
                 break;
             }
-            let began = self.requests.get(piece.request).window.begin;
-            others = others.max(Some(began));
+            others += 1;
+            let other = self.requests.get(piece.request);
+            // One that the thread began itself may have lain in its queue for long.
+            let beginner = other.start.and_then(|start| start.thread);
+            if beginner.is_some_and(|beginner| beginner != to) {
+                arrived = arrived.max(Some(other.window.begin));
+            }
         }
         // What comes first is taken up first: what was given to the thread before would not have waited for a request that
         // came later.
-        if others.is_some_and(|began| began <= since) {
+        let arrived = arrived.filter(|arrived| *arrived > since);
+        if others > 0 && arrived.is_none() {
             return None;
         }
-        let (woken, has_waited) = self.woken(to, begin, idle);
-        match others {
-            // Else it may have been given the request before, and have had other things to do.
-            None => woken.filter(|given| self.is_idle(to, TimeRange::new(idle, given.at))),
-            Some(_) if woken.is_some() || has_waited => woken,
-            Some(began) => self.queued(to, begin, TimeRange::new(since, began)),
-        }
-    }
-
-    /// Who woke the thread that takes up the request at `begin`, if that one worked for it, and whether the thread has
-    /// waited at all; not before `idle`.
-    fn woken(
-        &self,
-        to: ThreadId,
-        begin: Timestamp,
-        idle: Timestamp,
-    ) -> (Option<HandOver<'run>>, bool) {
-        let mut has_waited = false;
         let mut ran = Nanoseconds::ZERO;
         let mut at = begin;
-        while at > idle && ran <= TAKING_UP {
+        while at > idle {
             let stretch = self.lines.stretch_before(to, at);
             let range = TimeRange::new(stretch.range.begin.max(idle), at);
             match stretch.doing {
+                Doing::Running { .. } => ran += range.length(),
+                Doing::Preempted | Doing::WaitingForCpu => {}
                 Doing::Blocked {
                     wake: Some(wake),
                     call,
                     ..
                 } => {
-                    has_waited = true;
-                    if let Some((at, from)) = self.worker(wake).filter(|(at, _)| *at > idle) {
-                        let by = Way::WakeUp(call);
-                        return (Some(HandOver { at, from, to, by }), true);
-                    }
+                    let (at, from) = self.worker(wake)?;
+                    let by = Way::WakeUp(call);
+                    let is_told = at > idle && self.is_idle(to, TimeRange::new(idle, at));
+                    return is_told.then_some(HandOver {
+                        at,
+                        from,
+                        to,
+                        by,
+                        since,
+                    });
                 }
-                Doing::Running { .. } => ran += range.length(),
-                Doing::Preempted | Doing::WaitingForCpu => {}
-                _ => has_waited = true,
+                _ => return None,
+            }
+            if ran > TAKING_UP {
+                return None;
             }
             at = range.begin;
         }
-        (None, has_waited)
+        self.queued(to, begin, since, arrived?)
     }
 
-    /// Whether a thread hardly ran.
+    /// Whether a thread hardly ran, and waited for nothing but that another one woke it in `futex`, as threads of pools do.
     fn is_idle(&self, thread: ThreadId, range: TimeRange) -> bool {
         let mut ran = Nanoseconds::ZERO;
         let mut at = range.end;
         while at > range.begin {
             let stretch = self.lines.stretch_before(thread, at);
             let begin = stretch.range.begin.max(range.begin);
-            if matches!(stretch.doing, Doing::Running { .. }) {
-                ran += TimeRange::new(begin, at).length();
+            match stretch.doing {
+                Doing::Running { .. } => ran += TimeRange::new(begin, at).length(),
+                Doing::Preempted | Doing::WaitingForCpu => {}
+                Doing::Blocked {
+                    wake: Some(wake),
+                    call: Some("futex"),
+                    ..
+                } if matches!(wake.by, Waker::Thread(_)) => {}
+                _ => return false,
             }
             at = begin;
         }
@@ -219,25 +221,37 @@ impl<'run> Work<'run> {
     }
 
     /// Who worked for the request last before another thread of its process found it in a queue at `begin`: not only before
-    /// the end of `waits`, nor one that waits since its begin.
-    fn queued(&self, to: ThreadId, begin: Timestamp, waits: TimeRange) -> Option<HandOver<'run>> {
+    /// another request `arrived` there, nor one that has waited `since` this one was given away.
+    fn queued(
+        &self,
+        to: ThreadId,
+        begin: Timestamp,
+        since: Timestamp,
+        arrived: Timestamp,
+    ) -> Option<HandOver<'run>> {
         let process = self.lines.process(to, begin)?;
         let threads = self.requests.working_threads();
         let others = threads
             .filter(|&thread| thread != to && self.lines.process(thread, begin) == Some(process));
         let left = others.filter_map(|thread| {
             let pieces = self.before(thread, begin);
-            let mut recent = pieces.take_while(|piece| piece.range.end > waits.end);
+            let mut recent = pieces.take_while(|piece| piece.range.end > arrived);
             let its = recent.find(|piece| self.is_its(piece.request))?;
             let (end, at) = (its.range.end, its.range.end.min(begin));
             let stretch = self.lines.stretch_before(thread, at);
             let is_blocked = matches!(stretch.doing, Doing::Blocked { .. });
-            let has_waited = is_blocked && stretch.range.begin <= waits.begin;
+            let has_waited = is_blocked && stretch.range.begin <= since;
             (!has_waited && end <= begin + LEFT_AROUND).then_some((at, thread))
         });
         let (at, from) = left.max()?;
         let by = Way::Queue;
-        Some(HandOver { at, from, to, by })
+        Some(HandOver {
+            at,
+            from,
+            to,
+            by,
+            since,
+        })
     }
 
     /// Who woke somebody and when, if that is a thread which worked for the request last.
@@ -253,7 +267,7 @@ impl<'run> Work<'run> {
     }
 
     /// Leads the path, which is given in the order of time, through all threads that had the request before `last`, back to
-    /// when the wait began, in the place of what it told of that time.
+    /// when the wait began, or the thread had it itself, in the place of what it told of that time. Says when that was.
     fn go_on(
         &self,
         last: HandOver<'run>,
@@ -261,29 +275,59 @@ impl<'run> Work<'run> {
         wait: &Wait,
         walker: &mut Walker<'_, 'run>,
         path: &mut Walked<'run>,
-    ) {
+    ) -> Timestamp {
         let Wait { depth, since, .. } = *wait;
+        let mut begin = last.since;
+        let mut chain = vec![last];
+        while let Some(hand_over) = chain.last() {
+            let taken_up = Timestamp::from_ns(begin.ns().saturating_sub(LEFT_AROUND.get() as i64));
+            let taken_up = TimeRange::new(taken_up.max(since), hand_over.at);
+            let begun = self.begun(hand_over.from, taken_up);
+            let earlier = begun.and_then(|begun| self.given(hand_over.from, begun, since));
+            match earlier {
+                // Back to where the path is anyway.
+                Some(earlier) if earlier.from == last.to => {
+                    begin = earlier.at;
+                    chain.push(earlier);
+                    break;
+                }
+                Some(earlier) if earlier.at > begin => chain.push(earlier),
+                _ => break,
+            }
+        }
         let mut entered = last.to;
         let mut later = Vec::new();
-        while let Some(step) = path.steps.pop_if(|step| step.piece.depth >= depth) {
+        let is_within =
+            |step: &mut Step<'_>| step.piece.depth >= depth && step.piece.range.end > begin;
+        while let Some(step) = path.steps.pop_if(is_within) {
             if step.piece.depth == depth && step.piece.range.begin < last.at {
                 entered = step.piece.thread;
             }
-            let after = TimeRange::new(last.at, step.piece.range.end);
-            later.extend(clipped(&step.piece, after).map(|piece| Step { piece, ..step }));
+            let of_step = |range| clipped(&step.piece, range).map(|piece| Step { piece, ..step });
+            later.extend(of_step(TimeRange::new(last.at, step.piece.range.end)));
+            if let Some(before) = of_step(TimeRange::new(step.piece.range.begin, begin)) {
+                path.steps.push(before);
+                break;
+            }
         }
         let mut outer = Vec::new();
-        while let Some(link) = path.links.pop_if(|link| link.at >= since) {
-            outer.extend((link.at == since).then_some(link));
+        while let Some(link) = path.links.pop_if(|link| link.at >= begin) {
+            outer.extend((link.at == begin).then_some(link));
         }
-        let is_entry = |link: &BareLink<'_>| link.to == entered;
-        outer.drain(..outer.iter().position(is_entry).unwrap_or(0));
+        if begin == since {
+            let is_entry = |link: &BareLink<'_>| link.to == entered;
+            outer.drain(..outer.iter().position(is_entry).unwrap_or(0));
+            if let Some((entry, first)) = outer.first_mut().zip(chain.last()) {
+                entry.to = first.from;
+            }
+        }
         let mut told = Walked::default();
-        let mut given = Some(last);
-        let mut first = last.from;
-        while let Some(HandOver { at, from, to, by }) = given {
+        for (place, hand_over) in chain.iter().enumerate() {
+            let HandOver {
+                at, from, to, by, ..
+            } = *hand_over;
             if let Way::WakeUp(call) = by
-                && at < last.at
+                && place > 0
             {
                 told.links.push(BareLink {
                     at,
@@ -294,14 +338,11 @@ impl<'run> Work<'run> {
                     call,
                 });
             }
-            let begun = self.begun(from, TimeRange::new(since, at));
-            given = begun.and_then(|begun| self.given(from, begun, since));
-            let range = TimeRange::new(given.map_or(since, |given| given.at), at);
-            walker.walk(of.host, from, range, &mut told.leg(of, false));
-            first = from;
-        }
-        if let Some(entry) = outer.first_mut() {
-            entry.to = first;
+            let until = chain.get(place + 1).map_or(begin, |earlier| earlier.at);
+            if until < at {
+                let range = TimeRange::new(until, at);
+                walker.walk(of.host, from, range, &mut told.leg(of, false));
+            }
         }
         for step in &mut told.steps {
             step.piece.depth += depth;
@@ -310,5 +351,6 @@ impl<'run> Work<'run> {
         path.links.extend(outer.into_iter().rev().chain(told.links));
         path.steps
             .extend(told.steps.into_iter().chain(later.into_iter().rev()));
+        begin
     }
 }

@@ -434,8 +434,11 @@ impl<'run, 'path> Strangers<'run, 'path> {
     }
 }
 
-/// A thread that has lost its processor may say so late that it serves a request no more.
-const LATE: Nanoseconds = Nanoseconds(1_000_000);
+/// A thread that has lost its processor may say so late that it serves a request no more; one that gives up what all
+/// share (Python's interpreter lock) may have said so before.
+pub(crate) const LEFT_AROUND: Nanoseconds = Nanoseconds(1_000_000);
+/// No more than one of so many parts of a request is late.
+const LATE: u64 = 50;
 
 /// The parts of a request's window, in the order of time; they cover it. Empty where no thread is
 /// known.
@@ -446,12 +449,13 @@ pub(crate) fn stages(request: &Request) -> Vec<Stage> {
     // it does so no more.
     let ender = thread_of(request.end);
     let ends = request.window.end;
+    let late = LEFT_AROUND.min(Nanoseconds(request.window.length().get() / LATE));
     let of_ender = (servings
         .iter()
         .filter(|serving| Some(serving.thread) == ender))
     .map(|serving| serving.range)
     .max_by_key(|range| range.end)
-    .filter(|own| ends.since(own.end) <= LATE);
+    .filter(|own| ends.since(own.end) <= late);
     let has_it_until = |serving: &Serving| {
         let end = serving.range.end;
         let own =

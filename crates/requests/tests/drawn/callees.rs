@@ -241,9 +241,9 @@ fn who_waits_for_an_event_loop_waits_for_the_thread_to_which_it_gave_its_part() 
     assert_shows(
         &joined(GIVES_IT_TO_A_THREAD, file).0.path("1.1"),
         "100..110 a RUNNING
-           110..140 b RUNNING
-           140..145 c WAIT_CPU
-           145..301 c RUNNING
+           110..150 b RUNNING
+           150..300 c RUNNING
+             300..301 c RUNNING
            301..310 b WAIT_CPU
            310..330 b RUNNING
          330..345 a WAIT_CPU

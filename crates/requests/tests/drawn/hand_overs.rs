@@ -9,8 +9,10 @@ const HOPS: &str = "
     0   2 dump b a b a
     0   3 dump c a c a
     1   0 switch - b
+    1   5 call futex
     1  10 switch b:S -
     2   0 switch - c
+    2   5 call futex
     2  10 switch c:S -
     3   0 switch - t
     0 100 start a 1.1
@@ -19,13 +21,16 @@ const HOPS: &str = "
     0 110 call futex
     0 115 switch a:S -
     1 120 switch - b
+    1 121 ret futex
     1 125 attach b 1.1
     3 150 wake c
     2 155 switch - c
-    2 156 call futex
+    2 156 ret futex
+    2 157 call futex
     2 158 switch c:S -
     1 200 wake c
     1 205 detach b 1.1
+    1 205 call futex
     1 210 switch b:S -
     2 215 switch - c
     2 216 ret futex
@@ -67,30 +72,34 @@ fn the_path_goes_through_all_threads_that_had_it() {
     );
 }
 
-/// Whoever takes a request up may wait again before it says that it works for it.
+/// Whoever takes a request up may wait again before it says that it works for it: for a lock that all share, and whoever gave
+/// it the request may have said already that it works for it no more.
 #[test]
 fn a_lock_that_all_share_comes_between() {
-    let shared = HOPS.replace(
-        "2 220 attach c 1.1",
-        "2 217 call futex\n 2 218 switch c:S -\n 3 225 wake c\n 2 230 switch - c\n 2 231 ret futex\n 2 235 attach c 1.1",
-    );
+    let later = "2 217 call futex\n 2 218 switch c:S -\n 2 230 switch - c\n 2 231 ret futex\n 2 235 attach c 1.1";
+    let shared = HOPS.replace("2 220 attach c 1.1", later);
+    let by = |cpu: u32| {
+        let wakes = format!("{cpu} 225 wake c\n 1 226 switch b:S -");
+        path(&shared.replace("1 210 switch b:S -", &wakes))
+    };
     assert_shows(
-        &path(&shared),
+        &by(1),
         "100..115 a RUNNING
            115..120 b WAIT_CPU
-           120..200 b RUNNING
-           200..215 c WAIT_CPU
-           215..218 c RUNNING
-             218..225 t RUNNING
+           120..225 b RUNNING
            225..230 c WAIT_CPU
            230..250 c RUNNING
          250..262 a WAIT_CPU
          262..300 a RUNNING
          115 wait a b
-         200 wake-up b c
-         218 wait c t
-         225 wake-up t c
+         225 wake-up b c
          250 wake-up c a",
+    );
+    // One that does not work for it says nothing of when it was given.
+    let by_another = by(3);
+    assert!(
+        by_another.contains("    115..150 t RUNNING\n"),
+        "{by_another}"
     );
 }
 
@@ -98,7 +107,7 @@ fn a_lock_that_all_share_comes_between() {
 #[test]
 fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
     let idle = HOPS.replace(
-        "3 150 wake c\n    2 155 switch - c\n    2 156 call futex\n    2 158 switch c:S -\n",
+        "3 150 wake c\n    2 155 switch - c\n    2 156 ret futex\n    2 157 call futex\n    2 158 switch c:S -\n",
         "",
     );
     let told = path(&idle);
@@ -110,7 +119,7 @@ fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
 const BUSY: &str = "3 150 start t 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 3 214 end t 2.1";
 
 fn busy(other: &str) -> String {
-    let busy = HOPS.replace("2 156 call futex\n    2 158 switch c:S -", other);
+    let busy = HOPS.replace("2 157 call futex\n    2 158 switch c:S -", other);
     let busy = busy.replace("1 200 wake c\n", "");
     busy.replace("2 215 switch - c\n    2 216 ret futex\n", "")
 }
@@ -147,11 +156,56 @@ fn what_may_have_been_in_the_queue_before_stays_there() {
 #[test]
 fn a_lock_is_no_hand_over_to_a_thread_that_was_busy() {
     let locked = HOPS.replace(
-        "2 156 call futex\n    2 158 switch c:S -",
+        "2 157 call futex\n    2 158 switch c:S -",
         "2 190 call futex\n 2 192 switch c:S -",
     );
     let told = path(&locked);
     assert!(told.contains("155..192 c RUNNING\n"), "{told}");
+}
+
+/// What c does from when t woke it until b does.
+fn meanwhile(what: &str) -> String {
+    path(&HOPS.replace("2 157 call futex\n    2 158 switch c:S -", what))
+}
+
+#[test]
+fn a_thread_that_waited_for_other_things_was_not_idle() {
+    let waits = |call: &str, waker: &str| {
+        meanwhile(&format!(
+            "2 157 call {call}\n 2 158 switch c:S -\n {waker}\n 2 175 switch - c\n 2 176 ret {call}\n \
+             2 177 call futex\n 2 178 switch c:S -"
+        ))
+    };
+    let another = "3 170 wake c";
+    let timer = "2 170 timer\n 2 171 wake c\n 2 172 timerend";
+    assert!(!waits("futex", another).contains(" t RUNNING\n"));
+    for (call, waker) in [("read", another), ("futex", timer)] {
+        let told = waits(call, waker);
+        assert!(told.contains("115..150 t RUNNING\n"), "{call}: {told}");
+    }
+}
+
+#[test]
+fn a_request_that_came_first_was_taken_up_first() {
+    let serves = |beginner: &str, begin: u32| {
+        let cpu = if beginner == "t" { 3 } else { 2 };
+        let start = format!("{cpu} {begin} start {beginner} 2.1\n");
+        let serves =
+            "2 157 attach c 2.1\n 2 170 detach c 2.1\n 2 171 call futex\n 2 172 switch c:S -";
+        match begin {
+            90 => path(
+                &HOPS
+                    .replace("3 150 wake c", &(start + "3 150 wake c"))
+                    .replace("2 157 call futex\n    2 158 switch c:S -", serves),
+            ),
+            _ => meanwhile(&(start + serves)),
+        }
+    };
+    assert!(!serves("t", 157).contains(" t RUNNING"));
+    // One that began before the wait, and one that the thread began itself: it may have been in the queue before.
+    for told in [serves("t", 90), serves("c", 157)] {
+        assert!(told.contains("115..150 t RUNNING"), "{told}");
+    }
 }
 
 /// Who runs for long before it works for the request did not take that up only.
@@ -174,11 +228,11 @@ fn what_is_taken_up_late_was_not_given_by_who_woke_the_thread() {
 fn a_thread_may_have_it_twice() {
     let twice = HOPS.replace(
         "2 250 wake a\n",
-        "3 225 wake b\n 1 230 switch - b\n 1 231 switch b:S -\n 2 250 wake b\n",
+        "3 225 wake b\n 1 230 switch - b\n 1 230 ret futex\n 1 231 call futex\n 1 231 switch b:S -\n 2 250 wake b\n",
     );
     let twice = twice.replace(
         "0 262 switch - a",
-        "1 262 switch - b\n 1 264 attach b 1.1\n 1 270 wake a\n 1 271 detach b 1.1\n 1 272 switch b:S -\n 0 275 switch - a",
+        "1 262 switch - b\n 1 263 ret futex\n 1 264 attach b 1.1\n 1 270 wake a\n 1 271 detach b 1.1\n 1 272 switch b:S -\n 0 275 switch - a",
     );
     let twice = twice.replace("0 265 ret futex", "0 276 ret futex");
     let twice = twice.replace("1 210 switch b:S -", "1 206 switch b:S -");
@@ -203,20 +257,22 @@ fn a_thread_may_have_it_twice() {
 /// A thread that lost its processor says late that it works for a request no more.
 #[test]
 fn who_ends_a_request_has_it_until_then() {
-    let late = HOPS.replace("2 255 detach c 1.1", "2 310 detach c 1.1");
-    let late = late.replace("2 260 switch c:S -", "2 320 switch c:S -");
-    let late = late.replace("0 300 end a 1.1", "0 315 end a 1.1");
-    let told = path(&late);
-    assert!(told.contains("\n262..315 a RUNNING\n"), "{told}");
+    let late = |left_by_c: &str, left_by_a: &str, end: &str| {
+        let late = HOPS.replace("2 255 detach c", &format!("2 {left_by_c} detach c"));
+        let late = late.replace("2 260 switch c:S -", "2 320 switch c:S -");
+        let late = late.replace("0 300 detach a", &format!("0 {left_by_a} detach a"));
+        path(&late.replace("0 300 end a", &format!("0 {end} end a")))
+    };
+    let told = late("302", "300", "303");
+    assert!(told.contains("\n262..303 a RUNNING\n"), "{told}");
     assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
-    // One that serves it for longer than they both do, or much later, has it.
-    let much_later = late.replace("0 315 end a 1.1", "0 1300001 end a 1.1");
-    let alone = late.replace("0 300 detach a 1.1", "0 234 detach a 1.1");
-    for drawing in [much_later, alone] {
-        let told = path(&drawing);
-        assert!(
-            told.contains("\n215..310 c RUNNING\n") || told.contains("\n220..310 c RUNNING\n"),
-            "{told}"
-        );
+    // One that serves it for longer than they both do, or later than a fiftieth of it or a millisecond, has it.
+    for told in [
+        late("302", "260", "303"),
+        late("310", "300", "315"),
+        late("310", "300", "1300001"),
+    ] {
+        assert!(told.contains("\n220..3"), "{told}");
+        assert!(told.contains(" c RUNNING\n3"), "{told}");
     }
 }

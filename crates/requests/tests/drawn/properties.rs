@@ -4,6 +4,7 @@
 //! serve, and nothing depends on workers, chunks or packets.
 
 use proptest::prelude::*;
+use slowpath_critical_path::{Link, LinkKind};
 use slowpath_model::{Nanoseconds, TimeRange};
 
 use crate::support::{Drawing, Found};
@@ -175,6 +176,15 @@ pub fn adds_up(found: &Found) -> Result<(), TestCaseError> {
         }
         prop_assert_eq!(cursor, request.window.end);
         prop_assert!(path.path.links.iter().is_sorted_by_key(|link| link.at));
+        let segments: Vec<_> = path.path.segments.iter().collect();
+        for two in segments
+            .windows(2)
+            .filter(|two| two[0].depth < two[1].depth)
+        {
+            let is_way_in =
+                |link: Link| link.at == two[1].range.begin && link.kind == LinkKind::Wait;
+            prop_assert!(path.path.links.iter().any(is_way_in), "{two:?}");
+        }
 
         let summary = requests.summary(Some(&found.lines), id);
         prop_assert_eq!(summary.states.total(), request.window.length());
