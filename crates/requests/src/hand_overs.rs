@@ -2,9 +2,9 @@
 //!
 //! The path of a wait goes into the thread that ended it, and back through what that thread did before. One of a pool did
 //! nothing for the request before it was given that: it waited for work, and whoever gave it some meanwhile is no part of
-//! the path. So where a thread takes up the request (or a part of it) within the wait, and it is known to have been given
-//! it then by another one that worked for the request, the path goes on in that one. What was given before the wait began
-//! may have waited for other work of the thread all the time: then the path stays in the thread.
+//! the path. So where a thread takes up the request (or a part of it) within the wait, and was idle until one woke it that
+//! worked for the request, the path goes on in that one. What is given to a busy thread lies in its queue, nobody is woken,
+//! and nothing tells since when: then the path stays in the thread.
 
 use slowpath_critical_path::{BareLink, LinkKind, Walker};
 use slowpath_kernel::timelines::{Doing, Timelines, WakeUp, Waker};
@@ -83,22 +83,16 @@ struct Wait {
     followed_to: Timestamp,
 }
 
-/// A thread had the request until another one got it.
+/// A thread had the request until it woke another one, which got it.
 #[derive(Clone, Copy)]
 struct HandOver<'lines> {
     at: Timestamp,
     from: ThreadId,
     to: ThreadId,
-    by: Way<'lines>,
+    /// The system call in which `to` waited.
+    call: Option<&'lines str>,
     /// Since when `to` did not have it: the wait's begin, or when it had it itself last.
     since: Timestamp,
-}
-
-#[derive(Clone, Copy)]
-enum Way<'lines> {
-    /// It woke the other one, which waited in this system call.
-    WakeUp(Option<&'lines str>),
-    Queue,
 }
 
 /// Who works for a request and its parts when.
@@ -158,44 +152,42 @@ impl<'run> Work<'run> {
                 arrived = arrived.max(Some(other.window.begin));
             }
         }
-        // What comes first is taken up first: what was given to the thread before would not have waited for a request that
+        // Most queues give first what came first: what was given to the thread before would not have waited for a request that
         // came later.
-        let arrived = arrived.filter(|arrived| *arrived > since);
-        if others > 0 && arrived.is_none() {
+        if others > 0 && arrived.is_none_or(|arrived| arrived <= since) {
             return None;
         }
+        let mut given = None;
         let mut ran = Nanoseconds::ZERO;
         let mut at = begin;
-        while at > idle {
+        while at > idle && ran <= TAKING_UP {
             let stretch = self.lines.stretch_before(to, at);
             let range = TimeRange::new(stretch.range.begin.max(idle), at);
             match stretch.doing {
                 Doing::Running { .. } => ran += range.length(),
                 Doing::Preempted | Doing::WaitingForCpu => {}
+                // Whoever works for the request may only have had a lock, after another one gave the thread the request.
                 Doing::Blocked {
                     wake: Some(wake),
                     call,
                     ..
-                } => {
-                    let (at, from) = self.worker(wake)?;
-                    let by = Way::WakeUp(call);
-                    let is_told = at > idle && self.is_idle(to, TimeRange::new(idle, at));
-                    return is_told.then_some(HandOver {
-                        at,
-                        from,
-                        to,
-                        by,
-                        since,
-                    });
-                }
-                _ => return None,
-            }
-            if ran > TAKING_UP {
-                return None;
+                } => match self.worker(wake).filter(|(at, _)| *at > idle) {
+                    Some((at, from)) => {
+                        given = Some(HandOver {
+                            at,
+                            from,
+                            to,
+                            call,
+                            since,
+                        });
+                    }
+                    None => break,
+                },
+                _ => break,
             }
             at = range.begin;
         }
-        self.queued(to, begin, since, arrived?)
+        given.filter(|given| self.is_idle(to, TimeRange::new(idle, given.at)))
     }
 
     /// Whether a thread hardly ran, and waited for nothing but that another one woke it in `futex`, as threads of pools do.
@@ -218,40 +210,6 @@ impl<'run> Work<'run> {
             at = begin;
         }
         ran.get() * MOST_RUNNING <= range.length().get()
-    }
-
-    /// Who worked for the request last before another thread of its process found it in a queue at `begin`: not only before
-    /// another request `arrived` there, nor one that has waited `since` this one was given away.
-    fn queued(
-        &self,
-        to: ThreadId,
-        begin: Timestamp,
-        since: Timestamp,
-        arrived: Timestamp,
-    ) -> Option<HandOver<'run>> {
-        let process = self.lines.process(to, begin)?;
-        let threads = self.requests.working_threads();
-        let others = threads
-            .filter(|&thread| thread != to && self.lines.process(thread, begin) == Some(process));
-        let left = others.filter_map(|thread| {
-            let pieces = self.before(thread, begin);
-            let mut recent = pieces.take_while(|piece| piece.range.end > arrived);
-            let its = recent.find(|piece| self.is_its(piece.request))?;
-            let (end, at) = (its.range.end, its.range.end.min(begin));
-            let stretch = self.lines.stretch_before(thread, at);
-            let is_blocked = matches!(stretch.doing, Doing::Blocked { .. });
-            let has_waited = is_blocked && stretch.range.begin <= since;
-            (!has_waited && end <= begin + LEFT_AROUND).then_some((at, thread))
-        });
-        let (at, from) = left.max()?;
-        let by = Way::Queue;
-        Some(HandOver {
-            at,
-            from,
-            to,
-            by,
-            since,
-        })
     }
 
     /// Who woke somebody and when, if that is a thread which worked for the request last.
@@ -324,11 +282,9 @@ impl<'run> Work<'run> {
         let mut told = Walked::default();
         for (place, hand_over) in chain.iter().enumerate() {
             let HandOver {
-                at, from, to, by, ..
+                at, from, to, call, ..
             } = *hand_over;
-            if let Way::WakeUp(call) = by
-                && place > 0
-            {
+            if place > 0 {
                 told.links.push(BareLink {
                     at,
                     hosts: [of.host; 2],

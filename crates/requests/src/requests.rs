@@ -145,11 +145,6 @@ impl Requests {
             .map(|piece| piece.request)
     }
 
-    /// The threads that worked for any request, in no order.
-    pub(crate) fn working_threads(&self) -> impl Iterator<Item = ThreadId> {
-        self.of_thread.keys().copied()
-    }
-
     /// Everything that `thread` worked for, in the order of time.
     pub(crate) fn active_of(&self, thread: ThreadId) -> &[Active] {
         let part = self.of_thread.get(&thread);

@@ -86,13 +86,41 @@ fn a_lock_that_all_share_comes_between() {
         &by(1),
         "100..115 a RUNNING
            115..120 b WAIT_CPU
-           120..225 b RUNNING
+           120..200 b RUNNING
+           200..215 c WAIT_CPU
+           215..218 c RUNNING
+             218..225 b RUNNING
            225..230 c WAIT_CPU
            230..250 c RUNNING
          250..262 a WAIT_CPU
          262..300 a RUNNING
          115 wait a b
+         200 wake-up b c
+         218 wait c b
          225 wake-up b c
+         250 wake-up c a",
+    );
+    // Another part of the request may have the lock, beside the one that gave it on.
+    let beside = shared.replace(
+        "3 150 wake c",
+        "3 150 wake c\n 3 203 attach t 1.1\n 3 225 wake c",
+    );
+    assert_shows(
+        &path(&beside.replace("1 210 switch b:S -", "1 226 switch b:S -")),
+        "100..115 a RUNNING
+           115..120 b WAIT_CPU
+           120..200 b RUNNING
+           200..215 c WAIT_CPU
+           215..218 c RUNNING
+             218..225 t RUNNING
+           225..230 c WAIT_CPU
+           230..250 c RUNNING
+         250..262 a WAIT_CPU
+         262..300 a RUNNING
+         115 wait a b
+         200 wake-up b c
+         218 wait c t
+         225 wake-up t c
          250 wake-up c a",
     );
     // One that does not work for it says nothing of when it was given.
@@ -115,41 +143,15 @@ fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
     assert!(told.contains("115 wait a b\n"), "{told}");
 }
 
-/// It may be busy when it is given the request: then the request lies in a queue.
-const BUSY: &str = "3 150 start t 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 3 214 end t 2.1";
-
-fn busy(other: &str) -> String {
-    let busy = HOPS.replace("2 157 call futex\n    2 158 switch c:S -", other);
+/// It may be busy when it is given the request, which lies in a queue then: nobody is woken, and nothing tells since when.
+#[test]
+fn what_lies_in_a_queue_waits_for_the_other_work_of_its_thread() {
+    let serves = "3 150 start t 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 3 214 end t 2.1";
+    let busy = HOPS.replace("2 157 call futex\n    2 158 switch c:S -", serves);
     let busy = busy.replace("1 200 wake c\n", "");
-    busy.replace("2 215 switch - c\n    2 216 ret futex\n", "")
-}
-
-#[test]
-fn a_queue_is_left_when_its_thread_has_done_its_other_work() {
-    assert_shows(
-        &path(&busy(BUSY)),
-        "100..115 a RUNNING
-           115..120 b WAIT_CPU
-           120..205 b RUNNING
-           205..214 c RUNNING for 2.1
-           214..250 c RUNNING
-         250..262 a WAIT_CPU
-         262..300 a RUNNING
-         115 wait a b
-         250 wake-up c a",
-    );
-}
-
-/// What was given to a busy thread before the wait waited for its other work all the time.
-#[test]
-fn what_may_have_been_in_the_queue_before_stays_there() {
-    let earlier = busy(BUSY).replace("3 150 start t 2.1", "3 90 start t 2.1");
-    let another_process = busy(BUSY).replace("dump c a c a", "dump c c c c");
-    for drawing in [earlier, another_process] {
-        let told = path(&drawing);
-        assert!(told.contains("160..214 c RUNNING for 2.1\n"), "{told}");
-        assert!(!told.contains(" b RUNNING"), "{told}");
-    }
+    let told = path(&busy.replace("2 215 switch - c\n    2 216 ret futex\n", ""));
+    assert!(told.contains("160..214 c RUNNING for 2.1\n"), "{told}");
+    assert!(!told.contains(" b RUNNING"), "{told}");
 }
 
 /// Who wakes a thread may give up a lock: where that had other things to do before, nothing says what it was given.
