@@ -42,6 +42,9 @@ impl<'run> AllHosts<'run> {
         let mut waits: Vec<Wait> = Vec::new();
         while let Some(step) = path.steps.pop() {
             let piece = step.piece;
+            while let Some(link) = path.links.pop_if(|link| link.at >= piece.range.end) {
+                backwards.links.push(link);
+            }
             let is_over =
                 |wait: &mut Wait| wait.depth > piece.depth || piece.range.end <= wait.since;
             while waits.pop_if(is_over).is_some() {}
@@ -65,9 +68,6 @@ impl<'run> AllHosts<'run> {
                 continue;
             };
             path.steps.push(step);
-            while let Some(link) = path.links.pop_if(|link| link.at >= last.at) {
-                backwards.links.push(link);
-            }
             wait.followed_to = work.go_on(last, of, wait, walker, &mut path);
         }
         backwards.links.extend(path.links.into_iter().rev());
@@ -268,6 +268,10 @@ impl<'run> Work<'run> {
                 break;
             }
         }
+        let mut later_links = Vec::new();
+        while let Some(link) = path.links.pop_if(|link| link.at >= last.at) {
+            later_links.push(link);
+        }
         let mut outer = Vec::new();
         while let Some(link) = path.links.pop_if(|link| link.at >= begin) {
             outer.extend((link.at == begin).then_some(link));
@@ -305,6 +309,7 @@ impl<'run> Work<'run> {
         }
         let told = told.reversed();
         path.links.extend(outer.into_iter().rev().chain(told.links));
+        path.links.extend(later_links.into_iter().rev());
         path.steps
             .extend(told.steps.into_iter().chain(later.into_iter().rev()));
         begin

@@ -131,6 +131,45 @@ fn a_lock_that_all_share_comes_between() {
     );
 }
 
+/// Who has the lock may have been given its part of the request while the lock was waited for.
+#[test]
+fn hand_overs_lie_within_each_other() {
+    let nested = HOPS.replace(
+        "3   0 switch - t",
+        "3 0 switch - t\n 3 5 call futex\n 3 10 switch t:S -\n 4 0 switch - d\n 4 200 attach d 1.1",
+    );
+    let nested = nested.replace("3 150 wake c\n    2 155 switch - c\n    2 156 ret futex\n    2 157 call futex\n    2 158 switch c:S -\n", "");
+    let nested = nested.replace(
+        "2 220 attach c 1.1",
+        "2 217 call futex\n 2 218 switch c:S -\n 4 220 wake t\n 4 221 detach d 1.1\n 3 222 switch - t\n 3 222 ret futex\n \
+         3 223 attach t 1.1\n 3 225 wake c\n 3 226 detach t 1.1\n 2 230 switch - c\n 2 231 ret futex\n 2 235 attach c 1.1",
+    );
+    assert_shows(
+        &path(&nested.replace(
+            "3 400 switch t:S -",
+            "4 400 switch d:S -\n 3 400 switch t:S -",
+        )),
+        "100..115 a RUNNING
+           115..120 b WAIT_CPU
+           120..200 b RUNNING
+           200..215 c WAIT_CPU
+           215..218 c RUNNING
+             218..220 d RUNNING
+             220..222 t WAIT_CPU
+             222..225 t RUNNING
+           225..230 c WAIT_CPU
+           230..250 c RUNNING
+         250..262 a WAIT_CPU
+         262..300 a RUNNING
+         115 wait a b
+         200 wake-up b c
+         218 wait c d
+         220 wake-up d t
+         225 wake-up t c
+         250 wake-up c a",
+    );
+}
+
 /// It may have waited for it from before the request did.
 #[test]
 fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
