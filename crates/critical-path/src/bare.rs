@@ -167,8 +167,7 @@ impl<'run, 'lines> Words<'run, 'lines> {
         let detail = (self.details.entry((piece.host, piece.detail)))
             .or_insert_with(|| piece.detail.in_words(lines).into())
             .clone();
-        let is_known = piece.thread != ThreadId::IDLE;
-        let of_known = lines.filter(|_| is_known);
+        let of_known = lines.filter(|_| piece.thread != ThreadId::IDLE);
         let comm = of_known.map(|lines| lines.name(piece.thread, piece.recorded.end));
         Segment {
             range: piece.range,

@@ -133,7 +133,7 @@ impl<'run> Work<'run> {
     fn given(&self, to: ThreadId, begin: Timestamp, since: Timestamp) -> Option<HandOver<'run>> {
         let mut since = since;
         let mut idle = since;
-        let mut others = 0;
+        let mut has_others = false;
         let mut arrived = None;
         for piece in self.before(to, begin) {
             if piece.range.end <= since {
@@ -144,7 +144,7 @@ impl<'run> Work<'run> {
                 since = piece.range.end;
                 break;
             }
-            others += 1;
+            has_others = true;
             let other = self.requests.get(piece.request);
             // One that the thread began itself may have lain in its queue for long.
             let beginner = other.start.and_then(|start| start.thread);
@@ -154,7 +154,7 @@ impl<'run> Work<'run> {
         }
         // Most queues give first what came first: what was given to the thread before would not have waited for a request that
         // came later.
-        if others > 0 && arrived.is_none_or(|arrived| arrived <= since) {
+        if has_others && arrived.is_none_or(|arrived| arrived <= since) {
             return None;
         }
         let mut given = None;

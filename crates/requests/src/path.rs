@@ -4,7 +4,8 @@
 //! backwards: within a serving the path is the thread's own; between two, while the request lay in a
 //! queue, it is that of the thread that takes it up next. Where a serving thread meanwhile works for
 //! another request, that request is what blocks this one, on whichever host, unless it cannot go on yet
-//! itself ([`absences`]).
+//! itself ([`absences`]). Threads that had the request while one of its threads waited are on the path, too
+//! (`hand_overs.rs`).
 
 use std::cmp::Reverse;
 

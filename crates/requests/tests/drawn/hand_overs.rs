@@ -45,6 +45,21 @@ const HOPS: &str = "
     3 400 switch t:S -
     0 400 switch a:S -";
 
+/// What c does from when t woke it until b does.
+const WAITS_AGAIN: &str = "2 157 call futex\n    2 158 switch c:S -";
+/// That t wakes c, and c waits again.
+const DISTURBED: &str = "3 150 wake c\n    2 155 switch - c\n    2 156 ret futex\n    2 157 call futex\n    2 158 switch c:S -\n";
+
+/// The drawing with another part, which must be there.
+fn with(drawing: &str, part: &str, other: &str) -> String {
+    assert!(drawing.contains(part), "{part}");
+    drawing.replace(part, other)
+}
+
+fn meanwhile(what: &str) -> String {
+    path(&with(HOPS, WAITS_AGAIN, what))
+}
+
 fn path(drawing: &str) -> String {
     let found = Drawing::parse(drawing).find(1, u64::MAX);
     let path = found.requests.path(Some(&found.lines), found.id("1.1"));
@@ -77,10 +92,10 @@ fn the_path_goes_through_all_threads_that_had_it() {
 #[test]
 fn a_lock_that_all_share_comes_between() {
     let later = "2 217 call futex\n 2 218 switch c:S -\n 2 230 switch - c\n 2 231 ret futex\n 2 235 attach c 1.1";
-    let shared = HOPS.replace("2 220 attach c 1.1", later);
+    let shared = with(HOPS, "2 220 attach c 1.1", later);
     let by = |cpu: u32| {
         let wakes = format!("{cpu} 225 wake c\n 1 226 switch b:S -");
-        path(&shared.replace("1 210 switch b:S -", &wakes))
+        path(&with(&shared, "1 210 switch b:S -", &wakes))
     };
     assert_shows(
         &by(1),
@@ -101,12 +116,13 @@ fn a_lock_that_all_share_comes_between() {
          250 wake-up c a",
     );
     // Another part of the request may have the lock, beside the one that gave it on.
-    let beside = shared.replace(
+    let beside = with(
+        &shared,
         "3 150 wake c",
         "3 150 wake c\n 3 203 attach t 1.1\n 3 225 wake c",
     );
     assert_shows(
-        &path(&beside.replace("1 210 switch b:S -", "1 226 switch b:S -")),
+        &path(&with(&beside, "1 210 switch b:S -", "1 226 switch b:S -")),
         "100..115 a RUNNING
            115..120 b WAIT_CPU
            120..200 b RUNNING
@@ -134,18 +150,21 @@ fn a_lock_that_all_share_comes_between() {
 /// Who has the lock may have been given its part of the request while the lock was waited for.
 #[test]
 fn hand_overs_lie_within_each_other() {
-    let nested = HOPS.replace(
+    let nested = with(
+        HOPS,
         "3   0 switch - t",
         "3 0 switch - t\n 3 5 call futex\n 3 10 switch t:S -\n 4 0 switch - d\n 4 200 attach d 1.1",
     );
-    let nested = nested.replace("3 150 wake c\n    2 155 switch - c\n    2 156 ret futex\n    2 157 call futex\n    2 158 switch c:S -\n", "");
-    let nested = nested.replace(
+    let nested = with(&nested, DISTURBED, "");
+    let nested = with(
+        &nested,
         "2 220 attach c 1.1",
         "2 217 call futex\n 2 218 switch c:S -\n 4 220 wake t\n 4 221 detach d 1.1\n 3 222 switch - t\n 3 222 ret futex\n \
          3 223 attach t 1.1\n 3 225 wake c\n 3 226 detach t 1.1\n 2 230 switch - c\n 2 231 ret futex\n 2 235 attach c 1.1",
     );
     assert_shows(
-        &path(&nested.replace(
+        &path(&with(
+            &nested,
             "3 400 switch t:S -",
             "4 400 switch d:S -\n 3 400 switch t:S -",
         )),
@@ -173,10 +192,7 @@ fn hand_overs_lie_within_each_other() {
 /// It may have waited for it from before the request did.
 #[test]
 fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
-    let idle = HOPS.replace(
-        "3 150 wake c\n    2 155 switch - c\n    2 156 ret futex\n    2 157 call futex\n    2 158 switch c:S -\n",
-        "",
-    );
+    let idle = with(HOPS, DISTURBED, "");
     let told = path(&idle);
     assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
     assert!(told.contains("115 wait a b\n"), "{told}");
@@ -186,9 +202,9 @@ fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
 #[test]
 fn what_lies_in_a_queue_waits_for_the_other_work_of_its_thread() {
     let serves = "3 150 start t 2.1\n 2 160 attach c 2.1\n 2 214 detach c 2.1\n 3 214 end t 2.1";
-    let busy = HOPS.replace("2 157 call futex\n    2 158 switch c:S -", serves);
-    let busy = busy.replace("1 200 wake c\n", "");
-    let told = path(&busy.replace("2 215 switch - c\n    2 216 ret futex\n", ""));
+    let busy = with(HOPS, WAITS_AGAIN, serves);
+    let busy = with(&busy, "1 200 wake c\n", "");
+    let told = path(&with(&busy, "2 215 switch - c\n    2 216 ret futex\n", ""));
     assert!(told.contains("160..214 c RUNNING for 2.1\n"), "{told}");
     assert!(!told.contains(" b RUNNING"), "{told}");
 }
@@ -196,17 +212,9 @@ fn what_lies_in_a_queue_waits_for_the_other_work_of_its_thread() {
 /// Who wakes a thread may give up a lock: where that had other things to do before, nothing says what it was given.
 #[test]
 fn a_lock_is_no_hand_over_to_a_thread_that_was_busy() {
-    let locked = HOPS.replace(
-        "2 157 call futex\n    2 158 switch c:S -",
-        "2 190 call futex\n 2 192 switch c:S -",
-    );
+    let locked = with(HOPS, WAITS_AGAIN, "2 190 call futex\n 2 192 switch c:S -");
     let told = path(&locked);
     assert!(told.contains("155..192 c RUNNING\n"), "{told}");
-}
-
-/// What c does from when t woke it until b does.
-fn meanwhile(what: &str) -> String {
-    path(&HOPS.replace("2 157 call futex\n    2 158 switch c:S -", what))
 }
 
 #[test]
@@ -237,7 +245,7 @@ fn a_request_that_came_first_was_taken_up_first() {
             90 => path(
                 &HOPS
                     .replace("3 150 wake c", &(start + "3 150 wake c"))
-                    .replace("2 157 call futex\n    2 158 switch c:S -", serves),
+                    .replace(WAITS_AGAIN, serves),
             ),
             _ => meanwhile(&(start + serves)),
         }
@@ -267,16 +275,18 @@ fn what_is_taken_up_late_was_not_given_by_who_woke_the_thread() {
 
 #[test]
 fn a_thread_may_have_it_twice() {
-    let twice = HOPS.replace(
+    let twice = with(
+        HOPS,
         "2 250 wake a\n",
         "3 225 wake b\n 1 230 switch - b\n 1 230 ret futex\n 1 231 call futex\n 1 231 switch b:S -\n 2 250 wake b\n",
     );
-    let twice = twice.replace(
+    let twice = with(
+        &twice,
         "0 262 switch - a",
         "1 262 switch - b\n 1 263 ret futex\n 1 264 attach b 1.1\n 1 270 wake a\n 1 271 detach b 1.1\n 1 272 switch b:S -\n 0 275 switch - a",
     );
-    let twice = twice.replace("0 265 ret futex", "0 276 ret futex");
-    let twice = twice.replace("1 210 switch b:S -", "1 206 switch b:S -");
+    let twice = with(&twice, "0 265 ret futex", "0 276 ret futex");
+    let twice = with(&twice, "1 210 switch b:S -", "1 206 switch b:S -");
     assert_shows(
         &path(&twice),
         "100..115 a RUNNING
@@ -299,10 +309,10 @@ fn a_thread_may_have_it_twice() {
 #[test]
 fn who_ends_a_request_has_it_until_then() {
     let late = |left_by_c: &str, left_by_a: &str, end: &str| {
-        let late = HOPS.replace("2 255 detach c", &format!("2 {left_by_c} detach c"));
-        let late = late.replace("2 260 switch c:S -", "2 320 switch c:S -");
-        let late = late.replace("0 300 detach a", &format!("0 {left_by_a} detach a"));
-        path(&late.replace("0 300 end a", &format!("0 {end} end a")))
+        let late = with(HOPS, "2 255 detach c", &format!("2 {left_by_c} detach c"));
+        let late = with(&late, "2 260 switch c:S -", "2 320 switch c:S -");
+        let late = with(&late, "0 300 detach a", &format!("0 {left_by_a} detach a"));
+        path(&with(&late, "0 300 end a", &format!("0 {end} end a")))
     };
     let told = late("302", "300", "303");
     assert!(told.contains("\n262..303 a RUNNING\n"), "{told}");
