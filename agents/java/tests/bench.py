@@ -22,7 +22,8 @@ Processor time is that of the service's process, which others on the machine har
 that of the JVM's compilers, which come back for minutes, for a block or two, and take what a hundred requests a second do.
 Before its visits each JVM has a rehearsal, as options that are new to it make it compile code again.
 An hour of all this tells of processor time, but hardly of p99, which rare pauses make: for that, `--only-default` asks for
-nothing else, of one backend, with as many clients as are asked for.
+nothing else, of one backend, with as many clients as are asked for. With `--rate 0` requests wait for each other all the
+time, which p99 tells then, and blocks differ less.
 Ends with all bounds and whether they hold, and with status 1 where one does not."""
 import argparse
 import contextlib
@@ -118,7 +119,8 @@ class Service:
 
 
 class Load:
-    """Clients, in a process that lives on, so that it is warm; so many requests a second, in blocks of so many seconds."""
+    """Clients, in a process that lives on, so that it is warm; so many requests a second (0: each client asks as soon as it is
+    answered), in blocks of so many seconds."""
 
     def __init__(self, rate, seconds):
         self.rate, self.seconds = rate, seconds
@@ -352,7 +354,8 @@ def given():
     parser.add_argument("--jvms", type=int, default=5, help="JVMs of each kind")
     parser.add_argument("--visits", type=int, default=3, help="of each JVM")
     parser.add_argument("--seconds", type=int, default=6, help="of a block")
-    parser.add_argument("--rate", type=int, default=1200, help="requests per second")
+    parser.add_argument("--rate", type=int, default=1200,
+                        help="requests per second; 0: each client asks as soon as it is answered")
     parser.add_argument("--clients", type=int, nargs="+", default=[16, 200])
     parser.add_argument("--only-default", nargs="?", const="mask", choices=["mask", "watchpoints"],
                         help="only the agent by default against switched off, by this backend (the mask)")
@@ -387,7 +390,8 @@ def main():
         for pair in sum(kinds.values(), []):
             for service in filter(None, pair):
                 service.warm(load, asked.clients)
-        print(f"{asked.rate} requests a second, in blocks of {asked.seconds} s")
+        asked_for = f"{asked.rate} requests a second" if asked.rate else "each client asks as soon as it is answered"
+        print(f"{asked_for}, in blocks of {asked.seconds} s")
         measure(asked, load, kinds)
         print(f"\n{(time.monotonic() - began) / 60:.0f} minutes; load average {os.getloadavg()[1]:.1f} on {os.cpu_count()} "
               "processors (more than 2 means that others disturbed it: latencies say less then)")

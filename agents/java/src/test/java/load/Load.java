@@ -1,6 +1,7 @@
 /*
  * Clients of an HTTP service, for the benchmark: each has a connection of its own and asks at fixed times, whether it
- * was answered late or not, so that a service that is slow is not asked less. Reads a line for each run from stdin:
+ * was answered late or not, so that a service that is slow is not asked less; of 0 requests per second, as soon as it is
+ * answered. Reads a line for each run from stdin:
  *   PORT CLIENTS REQUESTS_PER_SECOND LEAD SECONDS PATH      `{}` in PATH is a number that changes
  * asks for LEAD seconds, says `measuring`, goes on for SECONDS, and answers with a line of what was asked after LEAD:
  * requests, failures, and latencies in microseconds: p50, p99.
@@ -18,6 +19,9 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 
 public final class Load {
+    /** More than a service answers here. */
+    private static final int MOST_PER_SECOND = 50_000;
+
     private final int port;
     private final int clients;
     private final long interval;
@@ -35,8 +39,8 @@ public final class Load {
         leadNanos = (long) (1e9 * Double.parseDouble(run[3]));
         nanos = (long) (1e9 * Double.parseDouble(run[4]));
         path = run[5];
-        interval = (long) (1e9 * clients / perSecond);
-        latencies = new long[(int) (perSecond * nanos / 1e9) + 2 * clients];
+        interval = perSecond > 0 ? (long) (1e9 * clients / perSecond) : 0;
+        latencies = new long[(int) ((perSecond > 0 ? perSecond : MOST_PER_SECOND) * nanos / 1e9) + 2 * clients];
     }
 
     public static void main(String[] arguments) throws IOException, InterruptedException {
@@ -71,7 +75,7 @@ public final class Load {
             socket.setTcpNoDelay(true);
             InputStream answers = new BufferedInputStream(socket.getInputStream());
             int number = 0;
-            for (long due = first; due < end; due += interval) {
+            for (long due = first; due < end; due = interval > 0 ? due + interval : System.nanoTime()) {
                 for (long wait = due - System.nanoTime(); wait > 0; wait = due - System.nanoTime()) {
                     Thread.sleep(wait / 1_000_000, (int) (wait % 1_000_000));
                 }
