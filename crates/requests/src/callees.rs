@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::iter::successors;
 use std::rc::Rc;
 
-use slowpath_critical_path::Piece;
+use slowpath_critical_path::{BareLink, LinkKind, Piece};
 use slowpath_model::{HostId, Nanoseconds, TimeRange, Timestamp};
 
 use crate::absent::absences;
@@ -53,6 +53,9 @@ impl<'run> AllHosts<'run> {
             }
             while path.links.pop_if(|link| link.at > range.begin).is_some() {}
             let within = part.within(step, range);
+            if let Some(first) = within.steps.first() {
+                lead_into(&mut path.links, &step.piece, &first.piece);
+            }
             path.steps.extend(within.steps);
             path.links.extend(within.links);
         }
@@ -171,6 +174,27 @@ fn take_since<'run>(steps: &mut Vec<Step<'run>>, last: Step<'run>, begin: Timest
         steps.push(Step { piece, ..first });
     }
     begin
+}
+
+/// Leads a path, in which the thread of `piece` would come next, into the path of a part, which begins with `first`: another
+/// thread may have the part when that thread is given the request.
+fn lead_into<'run>(links: &mut Vec<BareLink<'run>>, piece: &Piece<'run>, first: &Piece<'run>) {
+    let at = first.range.begin;
+    if first.thread != piece.thread {
+        links.pop_if(|link| {
+            link.at == at && link.kind == LinkKind::WakeUp && link.from != first.thread
+        });
+    }
+    if first.depth > piece.depth {
+        links.push(BareLink {
+            at,
+            hosts: [piece.host, first.host],
+            from: piece.thread,
+            to: first.thread,
+            kind: LinkKind::Wait,
+            call: None,
+        });
+    }
 }
 
 /// What of a piece is within `range`. By its own host's clock it is never empty, though that may go slower.

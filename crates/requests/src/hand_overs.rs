@@ -50,7 +50,10 @@ impl<'run> AllHosts<'run> {
             while waits.pop_if(is_over).is_some() {}
             if piece.depth > 0 && waits.last().is_none_or(|wait| wait.depth < piece.depth) {
                 let earlier = path.steps.iter().rev();
-                let meanwhile = earlier.take_while(|step| piece.depth <= step.piece.depth);
+                let meanwhile = earlier.take_while(|step| {
+                    let is_its_own = step.piece.thread == piece.thread;
+                    step.piece.depth > piece.depth || step.piece.depth == piece.depth && is_its_own
+                });
                 waits.push(Wait {
                     depth: piece.depth,
                     since: meanwhile.last().unwrap_or(&step).piece.range.begin,
@@ -61,7 +64,10 @@ impl<'run> AllHosts<'run> {
                 .filter(|wait| piece.host == of.host && piece.range.end <= wait.followed_to)
                 .and_then(|wait| {
                     let begun = work.begun(piece.thread, piece.range)?;
-                    Some((work.given(piece.thread, begun, wait.since)?, wait))
+                    let given = work.given(piece.thread, begun, wait.since)?;
+                    let is_led_back = given.since == wait.since
+                        || path.is_in(piece.thread, piece.depth, given.since);
+                    is_led_back.then_some((given, wait))
                 });
             let Some((last, wait)) = hand_over else {
                 backwards.steps.push(step);
@@ -115,18 +121,37 @@ impl<'run> Work<'run> {
         pieces[..until].iter().rev()
     }
 
-    /// When the thread took up the work that it did last within `range`, if that is the request's, and that was within
-    /// `range`, too.
+    /// When the thread took the request up first, of the times that it did within `range` without being idle between: from
+    /// the last of them back.
     fn begun(&self, thread: ThreadId, range: TimeRange) -> Option<Timestamp> {
         let mut begun = None;
+        let mut later = range.end;
         for piece in self.before(thread, range.end) {
-            let goes_on = begun.is_none_or(|begun| piece.range.end == begun);
-            if !goes_on || piece.range.end <= range.begin || !self.is_its(piece.request) {
+            let is_within = piece.range.begin >= range.begin;
+            let runs_on = || self.runs_on(thread, TimeRange::new(piece.range.end, later));
+            if !is_within || later < range.end && !runs_on() {
                 break;
             }
-            begun = Some(piece.range.begin);
+            later = piece.range.begin;
+            if self.is_its(piece.request) {
+                begun = Some(later);
+            }
         }
-        begun.filter(|begun| *begun >= range.begin)
+        begun
+    }
+
+    /// Whether a thread does not wait for anything but a processor.
+    fn runs_on(&self, thread: ThreadId, range: TimeRange) -> bool {
+        let mut at = range.end;
+        while at > range.begin {
+            let stretch = self.lines.stretch_before(thread, at);
+            match stretch.doing {
+                Doing::Running { .. } | Doing::Preempted | Doing::WaitingForCpu => {}
+                _ => return false,
+            }
+            at = stretch.range.begin;
+        }
+        true
     }
 
     /// Who gave the request to the thread that takes it up at `begin`, if that was after `since`.

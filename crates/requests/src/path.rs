@@ -140,6 +140,13 @@ impl<'lines> Walked<'lines> {
         }
     }
 
+    /// Whether it is in a thread until a time, on top of so many others; of a path in the order of time, which reaches until then.
+    pub(crate) fn is_in(&self, thread: ThreadId, depth: u32, until: Timestamp) -> bool {
+        let place = (self.steps).partition_point(|step| step.piece.range.end < until);
+        let there = self.steps.get(place).map(|step| step.piece);
+        there.is_none_or(|piece| (piece.thread, piece.depth) == (thread, depth))
+    }
+
     /// The first becomes the last.
     pub(crate) fn reversed(mut self) -> Self {
         self.steps.reverse();

@@ -1,6 +1,8 @@
 //! Requests that go from thread to thread while another thread waits for them.
 
-use crate::support::{Drawing, assert_shows, letter};
+use crate::joining::joined;
+use crate::properties::adds_up;
+use crate::support::{Drawing, Found, assert_shows, letter};
 
 /// Thread a has b and c do parts of its request, one after the other, and waits. Thread t gives c other work meanwhile.
 const HOPS: &str = "
@@ -61,7 +63,10 @@ fn meanwhile(what: &str) -> String {
 }
 
 fn path(drawing: &str) -> String {
-    let found = Drawing::parse(drawing).find(1, u64::MAX);
+    path_of(&Drawing::parse(drawing).find(1, u64::MAX))
+}
+
+fn path_of(found: &Found) -> String {
     let path = found.requests.path(Some(&found.lines), found.id("1.1"));
     let links = path.path.links.iter().map(|link| {
         let [from, to] = [link.from, link.to].map(letter);
@@ -302,6 +307,186 @@ fn a_thread_may_have_it_twice() {
          200 wake-up b c
          250 wake-up c b
          270 wake-up b a",
+    );
+}
+
+/// Callbacks leave the request and take it up again, one after the other, and other requests' in between.
+#[test]
+fn a_thread_takes_it_up_several_times_in_a_row() {
+    let given = path(HOPS);
+    let again = path(&with(
+        HOPS,
+        "2 250 wake a",
+        "2 230 detach c 1.1\n 2 240 attach c 1.1\n 2 250 wake a",
+    ));
+    assert_eq!(again, given);
+    let others = "2 240 detach c 1.1\n 2 242 start c 2.1\n 2 243 attach c 2.1\n 2 245 detach c 2.1\n 2 245 end c 2.1";
+    let others = with(
+        HOPS,
+        "2 250 wake a\n    2 255 detach c 1.1",
+        &format!("{others}\n 2 250 wake a"),
+    );
+    let told = path(&others);
+    assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
+    assert!(told.contains("  243..245 c RUNNING for 2.1\n"), "{told}");
+}
+
+/// So does one that gives it on; where that waited in between, nobody gave it the request for the later time.
+#[test]
+fn who_gives_it_on_took_it_up_several_times() {
+    let by_d = with(
+        HOPS,
+        "0 105 wake b",
+        "4 0 switch - d\n 4 3 call futex\n 4 4 switch d:S -\n 0 105 wake d\n 4 110 switch - d\n 4 111 ret futex\n 4 112 attach d 1.1\n \
+         4 118 wake b\n 4 119 detach d 1.1\n 4 119 switch d:S -",
+    );
+    let given = path(&by_d);
+    assert!(given.contains("\n  115..118 d RUNNING\n"), "{given}");
+    let again = |between: &str| {
+        let again = format!("1 130 detach b 1.1\n {between} 1 145 attach b 1.1\n 1 200 wake c");
+        path(&with(&by_d, "1 200 wake c", &again))
+    };
+    assert_eq!(again(""), given);
+    let told = again(
+        "1 131 call futex\n 1 132 switch b:S -\n 5 135 wake b\n 1 136 switch - b\n 1 137 ret futex\n",
+    );
+    assert!(!told.contains("\n  115..118 d RUNNING\n"), "{told}");
+}
+
+/// Where several have a mutex one after the other, each is waited for from when it has it.
+#[test]
+fn who_has_the_mutex_later_was_given_nothing_before() {
+    let drawing = "
+        0   0 switch - a
+        0   1 dump a a a a
+        0   2 dump b a b a
+        0   3 dump c a c a
+        0   4 dump h a h a
+        1   0 switch - b
+        2   0 switch - c
+        2   5 call futex
+        2  10 switch c:S -
+        3   0 switch - h
+        0 100 start a 1.1
+        0 101 attach a 1.1
+        1 102 attach b 1.1
+        3 103 attach h 1.1
+        0 105 call futex mutex
+        0 110 switch a:S -
+        1 150 wake c
+        2 155 switch - c
+        2 156 ret futex
+        2 157 call futex mutex
+        2 160 switch c:S -
+        1 170 detach b 1.1
+        1 175 switch b:S -
+        3 200 wake c
+        2 205 switch - c
+        2 206 ret futex
+        3 206 detach h 1.1
+        3 207 switch h:S -
+        2 210 attach c 1.1
+        2 250 wake a
+        2 255 detach c 1.1
+        2 260 switch c:S -
+        0 262 switch - a
+        0 265 ret futex
+        0 300 detach a 1.1
+        0 300 end a 1.1
+        0 400 switch a:S -";
+    assert_shows(
+        &path(drawing),
+        "100..110 a RUNNING
+           110..200 h RUNNING
+           200..205 c WAIT_CPU
+           205..250 c RUNNING
+         250..262 a WAIT_CPU
+         262..300 a RUNNING
+         110 wait a h
+         200 release h a
+         200 wait a c
+         250 wake-up c a",
+    );
+}
+
+/// What it did for the request before may have been a look at a lock, for which it waited all the time.
+#[test]
+fn a_path_that_is_not_in_the_thread_before_does_not_leave_it() {
+    let looked = "2 130 timer\n 2 131 wake c\n 2 132 timerend\n 2 133 switch - c\n 2 134 ret futex\n 2 135 attach c 1.1\n \
+                  2 137 detach c 1.1\n 2 138 call futex\n 2 139 switch c:S -\n";
+    let told = path(&with(HOPS, DISTURBED, looked));
+    assert!(told.contains("    120..200 b RUNNING\n"), "{told}");
+}
+
+/// The path of a part of the request takes the place of what its thread did since another one gave it the request, wherever
+/// the part is then.
+#[test]
+fn a_part_goes_on_from_where_its_thread_was_given_the_request() {
+    let served = with(HOPS, "2 220 attach c 1.1", "2 220 attach c 1.2");
+    let served = with(&served, "0 105 wake b", "0 102 start a 1.2\n 0 105 wake b");
+    let served = with(
+        &served,
+        "2 255 detach c 1.1",
+        "2 255 detach c 1.2\n 0 255 end a 1.2",
+    );
+    let with_part = |drawing: &str| {
+        let found = joined(drawing, "1.1 100..300 s o\n1.2 102..255 s o parent=1").0;
+        adds_up(&found).expect("a sound path");
+        path_of(&found)
+    };
+    let beside = |events: &str| {
+        with_part(&with(
+            &served,
+            "3 150 wake c",
+            &format!("{events}\n 3 150 wake c"),
+        ))
+    };
+    let given = with_part(&served);
+    assert!(
+        given.contains("\n  120..200 b RUNNING\n  200..215 c WAIT_CPU\n"),
+        "{given}"
+    );
+    assert!(given.contains("\n200 wake-up b c\n"), "{given}");
+    let by_b = with(&served, "1 125 attach b 1.1", "1 125 attach b 1.2");
+    let given = with_part(&with(&by_b, "1 205 detach b 1.1", "1 205 detach b 1.2"));
+    assert!(
+        given.contains("\n  120..205 b RUNNING\n  205..215 c WAIT_CPU\n"),
+        "{given}"
+    );
+    assert!(given.contains("\n200 wake-up b c\n"), "{given}");
+    let given =
+        beside("4 0 switch - d\n 4 140 attach d 1.2\n 4 160 detach d 1.2\n 4 165 switch d:S -");
+    assert!(given.contains("\n200 wake-up b c\n"), "{given}");
+    assert_shows(
+        &beside("4 0 switch - d\n 4 197 attach d 1.2\n 4 217 detach d 1.2\n 4 218 switch d:S -"),
+        "100..115 a RUNNING
+           115..120 b WAIT_CPU
+           120..200 b RUNNING
+           200..217 d RUNNING
+           217..250 c RUNNING
+         250..262 a WAIT_CPU
+         262..300 a RUNNING
+         115 wait a b
+         250 wake-up c a",
+    );
+    assert_shows(
+        &beside(
+            "5 0 switch - e\n 4 0 switch - d\n 4 160 attach d 1.2\n 4 170 call futex\n 4 175 switch d:S -\n 5 210 wake d\n \
+             4 212 switch - d\n 4 213 ret futex\n 4 217 detach d 1.2\n 4 218 switch d:S -",
+        ),
+        "100..115 a RUNNING
+           115..120 b WAIT_CPU
+           120..200 b RUNNING
+             200..210 e RUNNING
+           210..212 d WAIT_CPU
+           212..217 d RUNNING
+           217..250 c RUNNING
+         250..262 a WAIT_CPU
+         262..300 a RUNNING
+         115 wait a b
+         200 wait c e
+         210 wake-up e d
+         250 wake-up c a",
     );
 }
 
