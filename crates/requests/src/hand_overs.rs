@@ -63,7 +63,7 @@ impl<'run> AllHosts<'run> {
             let hand_over = (waits.last_mut())
                 .filter(|wait| piece.host == of.host && piece.range.end <= wait.followed_to)
                 .and_then(|wait| {
-                    let begun = work.begun(piece.thread, piece.range)?;
+                    let begun = work.begun(piece.thread, piece.range, piece.range.begin)?;
                     let given = work.given(piece.thread, begun, wait.since)?;
                     let is_led_back = given.since == wait.since
                         || path.is_in(piece.thread, piece.depth, given.since);
@@ -121,21 +121,21 @@ impl<'run> Work<'run> {
         pieces[..until].iter().rev()
     }
 
-    /// When the thread took the request up first, of the times that it did within `range` without being idle between: from
-    /// the last of them back.
-    fn begun(&self, thread: ThreadId, range: TimeRange) -> Option<Timestamp> {
+    /// When the thread took the request up first, of the times that it did within `range` without waiting in between: from the
+    /// last of them back, not to what it had done before `since`.
+    fn begun(&self, thread: ThreadId, range: TimeRange, since: Timestamp) -> Option<Timestamp> {
         let mut begun = None;
-        let mut later = range.end;
-        for piece in self.before(thread, range.end) {
-            let is_within = piece.range.begin >= range.begin;
-            let runs_on = || self.runs_on(thread, TimeRange::new(piece.range.end, later));
-            if !is_within || later < range.end && !runs_on() {
+        let pieces = self.before(thread, range.end);
+        for piece in pieces.take_while(|piece| piece.range.begin >= range.begin) {
+            if !self.is_its(piece.request) {
+                continue;
+            }
+            let left = piece.range.end;
+            let goes_on = |later| left > since && self.runs_on(thread, TimeRange::new(left, later));
+            if !begun.is_none_or(goes_on) {
                 break;
             }
-            later = piece.range.begin;
-            if self.is_its(piece.request) {
-                begun = Some(later);
-            }
+            begun = Some(piece.range.begin);
         }
         begun
     }
@@ -265,7 +265,7 @@ impl<'run> Work<'run> {
         while let Some(hand_over) = chain.last() {
             let taken_up = Timestamp::from_ns(begin.ns().saturating_sub(LEFT_AROUND.get() as i64));
             let taken_up = TimeRange::new(taken_up.max(since), hand_over.at);
-            let begun = self.begun(hand_over.from, taken_up);
+            let begun = self.begun(hand_over.from, taken_up, begin);
             let earlier = begun.and_then(|begun| self.given(hand_over.from, begun, since));
             match earlier {
                 // Back to where the path is anyway.

@@ -353,6 +353,67 @@ fn who_gives_it_on_took_it_up_several_times() {
     assert!(!told.contains("\n  115..118 d RUNNING\n"), "{told}");
 }
 
+/// What another thread had in between was given back to it, though it did not wait meanwhile.
+#[test]
+fn a_thread_that_runs_on_may_have_given_it_away_in_between() {
+    let drawing = "
+        0   0 switch - a
+        1   0 switch - b
+        1   5 call futex
+        1  10 switch b:S -
+        2   0 switch - c
+        2   5 call futex
+        2  10 switch c:S -
+        0 100 start a 1.1
+        0 101 attach a 1.1
+        0 105 wake c
+        0 110 call futex
+        0 115 switch a:S -
+        2 120 switch - c
+        2 121 ret futex
+        2 122 attach c 1.1
+        2 130 wake b
+        2 132 detach c 1.1
+        2 133 call futex
+        2 134 switch c:S -
+        1 136 switch - b
+        1 137 ret futex
+        1 138 attach b 1.1
+        1 150 wake c
+        1 152 detach b 1.1
+        2 155 switch - c
+        2 156 ret futex
+        2 157 attach c 1.1
+        2 237 detach c 1.1
+        2 238 call futex
+        2 239 switch c:S -
+        1 240 attach b 1.1
+        1 300 wake c
+        1 305 detach b 1.1
+        1 305 call futex
+        1 310 switch b:S -
+        2 315 switch - c
+        2 316 ret futex
+        2 320 attach c 1.1
+        2 350 wake a
+        2 355 detach c 1.1
+        2 360 switch c:S -
+        0 362 switch - a
+        0 365 ret futex
+        0 400 detach a 1.1
+        0 400 end a 1.1
+        0 500 switch a:S -";
+    let told = path(drawing);
+    assert!(
+        told.contains("  155..237 c RUNNING\n  237..300 b RUNNING\n"),
+        "{told}"
+    );
+    assert!(
+        told.contains("\n150 wake-up b c\n300 wake-up b c\n"),
+        "{told}"
+    );
+}
+
 /// Where several have a mutex one after the other, each is waited for from when it has it.
 #[test]
 fn who_has_the_mutex_later_was_given_nothing_before() {
