@@ -261,11 +261,13 @@ impl<'run> Work<'run> {
     ) -> Timestamp {
         let Wait { depth, since, .. } = *wait;
         let mut begin = last.since;
+        let had = self.before(last.to, begin).next();
+        let had_since = had.map_or(begin, |had| had.range.begin);
         let mut chain = vec![last];
         while let Some(hand_over) = chain.last() {
             let taken_up = Timestamp::from_ns(begin.ns().saturating_sub(LEFT_AROUND.get() as i64));
             let taken_up = TimeRange::new(taken_up.max(since), hand_over.at);
-            let begun = self.begun(hand_over.from, taken_up, begin);
+            let begun = self.begun(hand_over.from, taken_up, had_since);
             let earlier = begun.and_then(|begun| self.given(hand_over.from, begun, since));
             match earlier {
                 // Back to where the path is anyway.

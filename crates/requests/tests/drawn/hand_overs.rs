@@ -353,6 +353,68 @@ fn who_gives_it_on_took_it_up_several_times() {
     assert!(!told.contains("\n  115..118 d RUNNING\n"), "{told}");
 }
 
+/// Who gave a part of it on works on for it, and waits for that part later.
+#[test]
+fn a_thread_that_gives_a_part_on_works_on() {
+    let fork = "
+        0   0 switch - a
+        1   0 switch - b
+        1   5 call futex
+        1  10 switch b:S -
+        2   0 switch - c
+        2   5 call futex
+        2  10 switch c:S -
+        0 100 start a 1.1
+        0 101 attach a 1.1
+        0 105 wake c
+        0 110 call futex
+        0 115 switch a:S -
+        2 120 switch - c
+        2 121 ret futex
+        2 122 attach c 1.1
+        2 220 wake b
+        1 222 switch - b
+        1 223 ret futex
+        1 225 attach b 1.1
+        2 237 detach c 1.1
+        2 238 call futex
+        2 239 switch c:S -
+        1 300 wake c
+        1 305 detach b 1.1
+        1 305 call futex
+        1 310 switch b:S -
+        2 315 switch - c
+        2 316 ret futex
+        2 320 attach c 1.1
+        2 350 wake a
+        2 355 detach c 1.1
+        2 360 switch c:S -
+        0 362 switch - a
+        0 365 ret futex
+        0 400 detach a 1.1
+        0 400 end a 1.1
+        0 500 switch a:S -";
+    let told = path(fork);
+    assert_shows(
+        &told,
+        "100..115 a RUNNING
+           115..120 c WAIT_CPU
+           120..220 c RUNNING
+           220..222 b WAIT_CPU
+           222..300 b RUNNING
+           300..315 c WAIT_CPU
+           315..350 c RUNNING
+         350..362 a WAIT_CPU
+         362..400 a RUNNING
+         115 wait a c
+         220 wake-up c b
+         300 wake-up b c
+         350 wake-up c a",
+    );
+    let again = "1 225 attach b 1.1\n 1 230 detach b 1.1\n 1 242 attach b 1.1";
+    assert_eq!(path(&with(fork, "1 225 attach b 1.1", again)), told);
+}
+
 /// What another thread had in between was given back to it, though it did not wait meanwhile.
 #[test]
 fn a_thread_that_runs_on_may_have_given_it_away_in_between() {
