@@ -122,7 +122,7 @@ impl<'run> Work<'run> {
     }
 
     /// When the thread took the request up first, of the times that it did within `range` without waiting in between: from the
-    /// last of them back, not to what it had done before `since`.
+    /// last of them back to `since`.
     fn begun(&self, thread: ThreadId, range: TimeRange, since: Timestamp) -> Option<Timestamp> {
         let mut begun = None;
         let pieces = self.before(thread, range.end);
@@ -130,12 +130,13 @@ impl<'run> Work<'run> {
             if !self.is_its(piece.request) {
                 continue;
             }
-            let left = piece.range.end;
-            let goes_on = |later| left > since && self.runs_on(thread, TimeRange::new(left, later));
+            let TimeRange { begin, end } = piece.range;
+            let goes_on =
+                |later| begin >= since && self.runs_on(thread, TimeRange::new(end, later));
             if !begun.is_none_or(goes_on) {
                 break;
             }
-            begun = Some(piece.range.begin);
+            begun = Some(begin);
         }
         begun
     }

@@ -465,15 +465,21 @@ fn a_thread_that_runs_on_may_have_given_it_away_in_between() {
         0 400 detach a 1.1
         0 400 end a 1.1
         0 500 switch a:S -";
-    let told = path(drawing);
-    assert!(
-        told.contains("  155..237 c RUNNING\n  237..300 b RUNNING\n"),
-        "{told}"
-    );
-    assert!(
-        told.contains("\n150 wake-up b c\n300 wake-up b c\n"),
-        "{told}"
-    );
+    for left in ["152", "158", "236"] {
+        let told = path(&with(
+            drawing,
+            "1 152 detach b",
+            &format!("1 {left} detach b"),
+        ));
+        assert!(
+            told.contains("  155..237 c RUNNING\n  237..300 b RUNNING\n"),
+            "{told}"
+        );
+        assert!(
+            told.contains("\n150 wake-up b c\n300 wake-up b c\n"),
+            "{told}"
+        );
+    }
 }
 
 /// Where several have a mutex one after the other, each is waited for from when it has it.
