@@ -47,6 +47,46 @@ const HOPS: &str = "
     3 400 switch t:S -
     0 400 switch a:S -";
 
+/// Thread a waits for c, which gives b a part of its request, works on, and waits for b.
+const FORK: &str = "
+    0   0 switch - a
+    1   0 switch - b
+    1   5 call futex
+    1  10 switch b:S -
+    2   0 switch - c
+    2   5 call futex
+    2  10 switch c:S -
+    0 100 start a 1.1
+    0 101 attach a 1.1
+    0 105 wake c
+    0 110 call futex
+    0 115 switch a:S -
+    2 120 switch - c
+    2 121 ret futex
+    2 122 attach c 1.1
+    2 220 wake b
+    1 222 switch - b
+    1 223 ret futex
+    1 225 attach b 1.1
+    2 237 detach c 1.1
+    2 238 call futex
+    2 239 switch c:S -
+    1 300 wake c
+    1 305 detach b 1.1
+    1 305 call futex
+    1 310 switch b:S -
+    2 315 switch - c
+    2 316 ret futex
+    2 320 attach c 1.1
+    2 350 wake a
+    2 355 detach c 1.1
+    2 360 switch c:S -
+    0 362 switch - a
+    0 365 ret futex
+    0 400 detach a 1.1
+    0 400 end a 1.1
+    0 500 switch a:S -";
+
 /// What c does from when t woke it until b does.
 const WAITS_AGAIN: &str = "2 157 call futex\n    2 158 switch c:S -";
 /// That t wakes c, and c waits again.
@@ -356,45 +396,7 @@ fn who_gives_it_on_took_it_up_several_times() {
 /// Who gave a part of it on works on for it, and waits for that part later.
 #[test]
 fn a_thread_that_gives_a_part_on_works_on() {
-    let fork = "
-        0   0 switch - a
-        1   0 switch - b
-        1   5 call futex
-        1  10 switch b:S -
-        2   0 switch - c
-        2   5 call futex
-        2  10 switch c:S -
-        0 100 start a 1.1
-        0 101 attach a 1.1
-        0 105 wake c
-        0 110 call futex
-        0 115 switch a:S -
-        2 120 switch - c
-        2 121 ret futex
-        2 122 attach c 1.1
-        2 220 wake b
-        1 222 switch - b
-        1 223 ret futex
-        1 225 attach b 1.1
-        2 237 detach c 1.1
-        2 238 call futex
-        2 239 switch c:S -
-        1 300 wake c
-        1 305 detach b 1.1
-        1 305 call futex
-        1 310 switch b:S -
-        2 315 switch - c
-        2 316 ret futex
-        2 320 attach c 1.1
-        2 350 wake a
-        2 355 detach c 1.1
-        2 360 switch c:S -
-        0 362 switch - a
-        0 365 ret futex
-        0 400 detach a 1.1
-        0 400 end a 1.1
-        0 500 switch a:S -";
-    let told = path(fork);
+    let told = path(FORK);
     assert_shows(
         &told,
         "100..115 a RUNNING
@@ -412,62 +414,24 @@ fn a_thread_that_gives_a_part_on_works_on() {
          350 wake-up c a",
     );
     let again = "1 225 attach b 1.1\n 1 230 detach b 1.1\n 1 242 attach b 1.1";
-    assert_eq!(path(&with(fork, "1 225 attach b 1.1", again)), told);
+    assert_eq!(path(&with(FORK, "1 225 attach b 1.1", again)), told);
 }
 
 /// What another thread had in between was given back to it, though it did not wait meanwhile.
 #[test]
 fn a_thread_that_runs_on_may_have_given_it_away_in_between() {
-    let drawing = "
-        0   0 switch - a
-        1   0 switch - b
-        1   5 call futex
-        1  10 switch b:S -
-        2   0 switch - c
-        2   5 call futex
-        2  10 switch c:S -
-        0 100 start a 1.1
-        0 101 attach a 1.1
-        0 105 wake c
-        0 110 call futex
-        0 115 switch a:S -
-        2 120 switch - c
-        2 121 ret futex
-        2 122 attach c 1.1
-        2 130 wake b
-        2 132 detach c 1.1
-        2 133 call futex
-        2 134 switch c:S -
-        1 136 switch - b
-        1 137 ret futex
-        1 138 attach b 1.1
-        1 150 wake c
-        1 152 detach b 1.1
-        2 155 switch - c
-        2 156 ret futex
-        2 157 attach c 1.1
-        2 237 detach c 1.1
-        2 238 call futex
-        2 239 switch c:S -
-        1 240 attach b 1.1
-        1 300 wake c
-        1 305 detach b 1.1
-        1 305 call futex
-        1 310 switch b:S -
-        2 315 switch - c
-        2 316 ret futex
-        2 320 attach c 1.1
-        2 350 wake a
-        2 355 detach c 1.1
-        2 360 switch c:S -
-        0 362 switch - a
-        0 365 ret futex
-        0 400 detach a 1.1
-        0 400 end a 1.1
-        0 500 switch a:S -";
+    let c_gives_on = "2 130 wake b\n 2 132 detach c 1.1\n 2 133 call futex\n 2 134 switch c:S -";
+    let drawing = with(
+        FORK,
+        "2 220 wake b",
+        &format!("{c_gives_on}\n 2 155 switch - c\n 2 156 ret futex\n 2 157 attach c 1.1"),
+    );
+    let b_gives_back = "1 136 switch - b\n 1 137 ret futex\n 1 138 attach b 1.1\n 1 150 wake c\n 1 152 detach b 1.1\n 1 240 attach b 1.1";
+    let b_takes_up = "1 222 switch - b\n    1 223 ret futex\n    1 225 attach b 1.1";
+    let drawing = with(&drawing, b_takes_up, b_gives_back);
     for left in ["152", "158", "236"] {
         let told = path(&with(
-            drawing,
+            &drawing,
             "1 152 detach b",
             &format!("1 {left} detach b"),
         ));
