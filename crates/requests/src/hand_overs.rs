@@ -49,14 +49,18 @@ impl<'run> AllHosts<'run> {
                 |wait: &mut Wait| wait.depth > piece.depth || piece.range.end <= wait.since;
             while waits.pop_if(is_over).is_some() {}
             if piece.depth > 0 && waits.last().is_none_or(|wait| wait.depth < piece.depth) {
-                let earlier = path.steps.iter().rev();
-                let meanwhile = earlier.take_while(|step| {
+                let before = path.steps.iter().rposition(|step| {
                     let is_its_own = step.piece.thread == piece.thread;
-                    step.piece.depth > piece.depth || step.piece.depth == piece.depth && is_its_own
+                    step.piece.depth < piece.depth || step.piece.depth == piece.depth && !is_its_own
                 });
+                let first = path.steps.get(before.map_or(0, |place| place + 1));
+                let before = before.and_then(|place| path.steps.get(place));
                 waits.push(Wait {
                     depth: piece.depth,
-                    since: meanwhile.last().unwrap_or(&step).piece.range.begin,
+                    waiter: before
+                        .filter(|step| step.piece.depth < piece.depth)
+                        .map(|step| step.piece.thread),
+                    since: first.unwrap_or(&step).piece.range.begin,
                     followed_to: Timestamp::MAX,
                 });
             }
@@ -64,9 +68,8 @@ impl<'run> AllHosts<'run> {
                 .filter(|wait| piece.host == of.host && piece.range.end <= wait.followed_to)
                 .and_then(|wait| {
                     let begun = work.begun(piece.thread, piece.range, piece.range.begin)?;
-                    let given = work.given(piece.thread, begun, wait.since)?;
-                    let is_led_back = given.since == wait.since
-                        || path.is_in(piece.thread, piece.depth, given.since);
+                    let given = work.given(piece.thread, begun, wait)?;
+                    let is_led_back = given.since == wait.since || path.is_in(&piece, given.since);
                     is_led_back.then_some((given, wait))
                 });
             let Some((last, wait)) = hand_over else {
@@ -84,6 +87,8 @@ impl<'run> AllHosts<'run> {
 /// A wait that the path is in: on top of so many threads, and since when.
 struct Wait {
     depth: u32,
+    /// Whose wait it is: that thread gives nobody the request meanwhile, though it may run.
+    waiter: Option<ThreadId>,
     since: Timestamp,
     /// The path was led through all threads that had the request, back to this time.
     followed_to: Timestamp,
@@ -121,8 +126,8 @@ impl<'run> Work<'run> {
         pieces[..until].iter().rev()
     }
 
-    /// When the thread took the request up first, of the times that it did within `range` without waiting in between: from the
-    /// last of them back to `since`.
+    /// When the thread took the request up first, of the times that it did within `range` without waiting in between: the last
+    /// of them, and back from that to `since`.
     fn begun(&self, thread: ThreadId, range: TimeRange, since: Timestamp) -> Option<Timestamp> {
         let mut begun = None;
         let pieces = self.before(thread, range.end);
@@ -155,9 +160,9 @@ impl<'run> Work<'run> {
         true
     }
 
-    /// Who gave the request to the thread that takes it up at `begin`, if that was after `since`.
-    fn given(&self, to: ThreadId, begin: Timestamp, since: Timestamp) -> Option<HandOver<'run>> {
-        let mut since = since;
+    /// Who gave the request to the thread that takes it up at `begin`, if that was within the wait.
+    fn given(&self, to: ThreadId, begin: Timestamp, wait: &Wait) -> Option<HandOver<'run>> {
+        let mut since = wait.since;
         let mut idle = since;
         let mut has_others = false;
         let mut arrived = None;
@@ -213,7 +218,10 @@ impl<'run> Work<'run> {
             }
             at = range.begin;
         }
-        given.filter(|given| self.is_idle(to, TimeRange::new(idle, given.at)))
+        given.filter(|given| {
+            let was_idle = self.is_idle(to, TimeRange::new(idle, given.at));
+            was_idle && Some(given.from) != wait.waiter
+        })
     }
 
     /// Whether a thread hardly ran, and waited for nothing but that another one woke it in `futex`, as threads of pools do.
@@ -243,6 +251,10 @@ impl<'run> Work<'run> {
         let Waker::Thread(thread) = wake.by else {
             return None;
         };
+        // Nobody gives anything by that.
+        if wake.for_signal {
+            return None;
+        }
         let at = wake.begin;
         let before = Timestamp::from_ns(at.ns().saturating_sub(LEFT_AROUND.get() as i64));
         let before = TimeRange::new(before, at);
@@ -262,14 +274,17 @@ impl<'run> Work<'run> {
     ) -> Timestamp {
         let Wait { depth, since, .. } = *wait;
         let mut begin = last.since;
-        let had = self.before(last.to, begin).next();
-        let had_since = had.map_or(begin, |had| had.range.begin);
+        // Since when `to` had it last: only what others took up after that, they may have from it.
+        let first = self.before(last.to, since).next();
+        let first = first.map_or(since, |piece| piece.range.begin);
+        let had_since = self.begun(last.to, TimeRange::new(first, begin), first);
+        let had_since = had_since.unwrap_or(begin);
         let mut chain = vec![last];
         while let Some(hand_over) = chain.last() {
             let taken_up = Timestamp::from_ns(begin.ns().saturating_sub(LEFT_AROUND.get() as i64));
-            let taken_up = TimeRange::new(taken_up.max(since), hand_over.at);
+            let taken_up = TimeRange::new(taken_up, hand_over.at);
             let begun = self.begun(hand_over.from, taken_up, had_since);
-            let earlier = begun.and_then(|begun| self.given(hand_over.from, begun, since));
+            let earlier = begun.and_then(|begun| self.given(hand_over.from, begun, wait));
             match earlier {
                 // Back to where the path is anyway.
                 Some(earlier) if earlier.from == last.to => {
@@ -281,14 +296,10 @@ impl<'run> Work<'run> {
                 _ => break,
             }
         }
-        let mut entered = last.to;
         let mut later = Vec::new();
         let is_within =
             |step: &mut Step<'_>| step.piece.depth >= depth && step.piece.range.end > begin;
         while let Some(step) = path.steps.pop_if(is_within) {
-            if step.piece.depth == depth && step.piece.range.begin < last.at {
-                entered = step.piece.thread;
-            }
             let of_step = |range| clipped(&step.piece, range).map(|piece| Step { piece, ..step });
             later.extend(of_step(TimeRange::new(last.at, step.piece.range.end)));
             if let Some(before) = of_step(TimeRange::new(step.piece.range.begin, begin)) {
@@ -300,12 +311,14 @@ impl<'run> Work<'run> {
         while let Some(link) = path.links.pop_if(|link| link.at >= last.at) {
             later_links.push(link);
         }
+        // Who wakes a thread that has not left its processor yet is on no walk.
+        let is_told = (later_links.iter()).any(|link| link.at == last.at && link.to == last.to);
         let mut outer = Vec::new();
         while let Some(link) = path.links.pop_if(|link| link.at >= begin) {
             outer.extend((link.at == begin).then_some(link));
         }
         if begin == since {
-            let is_entry = |link: &BareLink<'_>| link.to == entered;
+            let is_entry = |link: &BareLink<'_>| link.to == last.to;
             outer.drain(..outer.iter().position(is_entry).unwrap_or(0));
             if let Some((entry, first)) = outer.first_mut().zip(chain.last()) {
                 entry.to = first.from;
@@ -316,7 +329,7 @@ impl<'run> Work<'run> {
             let HandOver {
                 at, from, to, call, ..
             } = *hand_over;
-            if place > 0 {
+            if place > 0 || !is_told {
                 told.links.push(BareLink {
                     at,
                     hosts: [of.host; 2],

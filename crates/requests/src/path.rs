@@ -140,11 +140,13 @@ impl<'lines> Walked<'lines> {
         }
     }
 
-    /// Whether it is in a thread until a time, on top of so many others; of a path in the order of time, which reaches until then.
-    pub(crate) fn is_in(&self, thread: ThreadId, depth: u32, until: Timestamp) -> bool {
+    /// Whether it is where a later piece is until a time: in the same thread, on top of as many others; of a path in the order of
+    /// time, which reaches until then.
+    pub(crate) fn is_in(&self, later: &Piece<'_>, until: Timestamp) -> bool {
         let place = (self.steps).partition_point(|step| step.piece.range.end < until);
         let there = self.steps.get(place).map(|step| step.piece);
-        there.is_none_or(|piece| (piece.thread, piece.depth) == (thread, depth))
+        let of = |piece: &Piece<'_>| (piece.host, piece.thread, piece.depth);
+        there.is_none_or(|piece| of(&piece) == of(later))
     }
 
     /// The first becomes the last.

@@ -239,8 +239,8 @@ fn hand_overs_lie_within_each_other() {
 fn the_way_into_a_wait_is_told_where_nothing_else_was_done_in_it() {
     let idle = with(HOPS, DISTURBED, "");
     let told = path(&idle);
-    assert!(told.contains("  120..200 b RUNNING\n"), "{told}");
-    assert!(told.contains("115 wait a b\n"), "{told}");
+    assert!(told.contains("\n  120..200 b RUNNING\n"), "{told}");
+    assert!(told.contains("\n115 wait a b\n"), "{told}");
 }
 
 /// It may be busy when it is given the request, which lies in a queue then: nobody is woken, and nothing tells since when.
@@ -415,6 +415,104 @@ fn a_thread_that_gives_a_part_on_works_on() {
     );
     let again = "1 225 attach b 1.1\n 1 230 detach b 1.1\n 1 242 attach b 1.1";
     assert_eq!(path(&with(FORK, "1 225 attach b 1.1", again)), told);
+    // That is so whatever both of them leave and take up again meanwhile: callbacks, and spans within.
+    let by_c = "2 220 wake b\n 2 221 detach c 1.1\n 2 229 attach c 1.1";
+    let by_c = with(FORK, "2 220 wake b", by_c);
+    for later in ["228", "242"] {
+        let again = format!("1 225 attach b 1.1\n 1 226 detach b 1.1\n 1 {later} attach b 1.1");
+        assert_eq!(path(&with(&by_c, "1 225 attach b 1.1", &again)), told);
+    }
+    let within = |thread: &str, span: &str, [begin, end]: [u32; 2]| {
+        let cpu = if thread == "b" { 1 } else { 2 };
+        format!(
+            "{cpu} {begin} start {thread} {span}\n {cpu} {begin} attach {thread} {span}\n {cpu} {end} detach {thread} {span}\n \
+             {cpu} {end} end {thread} {span}\n"
+        )
+    };
+    let by_c = within("c", "1.2", [232, 236]) + "2 237 detach c 1.1";
+    let by_both = with(FORK, "2 237 detach c 1.1", &by_c);
+    let by_b = "1 225 attach b 1.1\n".to_owned() + &within("b", "1.3", [230, 290]);
+    let by_both = with(&by_both, "1 225 attach b 1.1", &by_b);
+    let from_before = "2 107 switch - c\n 2 108 ret futex\n 2 112 attach c 1.1";
+    let file = "1.1 100..400 s o\n1.2 232..236 s o parent=1\n1.3 230..290 s o parent=1";
+    let takes_up = "2 120 switch - c\n    2 121 ret futex\n    2 122 attach c 1.1";
+    for drawing in [&by_both, &with(&by_both, takes_up, from_before)] {
+        let told = path_of(&joined(drawing, file).0);
+        assert!(
+            told.contains("..220 c RUNNING\n  220..222 b WAIT_CPU\n"),
+            "{told}"
+        );
+        assert!(told.contains("\n220 wake-up c b\n"), "{told}");
+    }
+}
+
+/// One that another thread gives a part while it has the request had the request first.
+#[test]
+fn a_part_that_comes_from_beside_is_no_reason_to_leave_the_time_before() {
+    let beside = with(
+        FORK,
+        "2 220 wake b",
+        "4 0 switch - d\n 4 200 attach d 1.1\n 4 220 wake b\n 4 221 detach d 1.1\n 4 230 switch d:S -",
+    );
+    let found = joined(&beside, "1.1 100..400 s o").0;
+    adds_up(&found).expect("a sound path");
+}
+
+/// A thread is woken for what it waits for; that may come while it has not left its processor yet.
+#[test]
+fn a_thread_may_be_given_it_before_it_sleeps() {
+    let early = "3 190 wake c\n 2 191 switch - c\n 2 191 ret futex\n 2 192 call futex\n 1 193 waking c\n 2 194 switch c:S -\n \
+                 1 195 wakeup c\n";
+    let early = with(HOPS, DISTURBED, early);
+    let told = path(&with(&early, "1 200 wake c\n", ""));
+    assert!(
+        told.contains("  120..193 b RUNNING\n  193..194 c RUNNING\n  194..215 c WAIT_CPU\n"),
+        "{told}"
+    );
+    assert!(told.contains("\n193 wake-up b c\n"), "{told}");
+}
+
+#[test]
+fn a_signal_gives_nobody_a_request() {
+    let signal = "1 170 wake c\n 1 170 signal c\n 2 172 switch - c\n 2 173 call futex\n 2 174 switch c:S -\n 1 200 wake c";
+    let signal = with(&with(HOPS, DISTURBED, ""), "1 200 wake c", signal);
+    assert_eq!(path(&signal), path(HOPS));
+}
+
+/// An event loop goes on with other things, and wakes its threads for these, too.
+#[test]
+fn who_waits_gives_it_to_nobody_meanwhile() {
+    let drawing = "
+        0   0 switch - a
+        1   0 switch - x
+        1   5 call futex
+        1  10 switch x:S -
+        0 100 start a 1.1
+        0 101 attach a 1.1
+        0 103 start a 1.2
+        0 105 detach a 1.1
+        0 110 wake x
+        0 115 call epoll_wait
+        0 120 switch a:S -
+        1 122 switch - x
+        1 123 ret futex
+        1 125 attach x 1.2
+        1 200 wake a
+        1 205 detach x 1.2
+        1 205 end x 1.2
+        1 205 call futex
+        1 210 switch x:S -
+        0 202 switch - a
+        0 203 ret epoll_wait 1
+        0 205 attach a 1.1
+        0 300 detach a 1.1
+        0 300 end a 1.1
+        0 400 switch a:S -";
+    let found = joined(drawing, "1.1 100..300 s o\n1.2 103..205 s o parent=1").0;
+    adds_up(&found).expect("a sound path");
+    let told = path_of(&found);
+    assert!(told.contains("\n105 wait a x\n"), "{told}");
+    assert!(!told.contains(" a a\n"), "{told}");
 }
 
 /// What another thread had in between was given back to it, though it did not wait meanwhile.
@@ -487,8 +585,9 @@ fn who_has_the_mutex_later_was_given_nothing_before() {
         0 300 detach a 1.1
         0 300 end a 1.1
         0 400 switch a:S -";
+    let told = path(drawing);
     assert_shows(
-        &path(drawing),
+        &told,
         "100..110 a RUNNING
            110..200 h RUNNING
            200..205 c WAIT_CPU
@@ -500,6 +599,21 @@ fn who_has_the_mutex_later_was_given_nothing_before() {
          200 wait a c
          250 wake-up c a",
     );
+    // It may be given the request while it is waited for.
+    let given = with(
+        drawing,
+        "3   0 switch - h",
+        "3 0 switch - h\n 3 5 call futex\n 3 10 switch h:S -\n 4 0 switch - g\n 4 5 dump g a g a",
+    );
+    let given = with(
+        &given,
+        "3 103 attach h 1.1",
+        "4 103 attach g 1.1\n 4 130 wake h\n 4 131 detach g 1.1\n 4 131 switch g:S -\n 3 132 switch - h\n 3 133 ret futex\n \
+         3 135 attach h 1.1",
+    );
+    let told = path(&given);
+    assert!(told.contains("\n  110..130 g RUNNING\n"), "{told}");
+    assert!(told.contains("\n110 wait a g\n"), "{told}");
 }
 
 /// What it did for the request before may have been a look at a lock, for which it waited all the time.

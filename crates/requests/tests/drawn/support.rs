@@ -6,6 +6,8 @@
 //! 0 100 switch a:S b    a leaves processor 0 (S sleeps, D waits for a device, R could go on), b runs
 //!                       there; - is the idle thread
 //! 0 110 wake a          whoever runs on processor 0 wakes a
+//! 0 110 waking a        it begins to, and is done at 0 112 wakeup a
+//! 0 110 signal a        whoever runs on processor 0 sends a signal to a
 //! 0 120 call futex      0 130 ret futex    0 140 timer    0 150 timerend
 //! 0 120 call futex mutex     it waits for a mutex, the only one
 //! 0 120 send            whoever runs on processor 0 sends a packet to this host itself
@@ -78,6 +80,17 @@ impl Drawing {
                     let who = format!("comm={} tid={} target_cpu=0", argument(0), tid(argument(0)));
                     kernel += &format!("cpu{cpu} {at} sched_waking {who}\n");
                     format!("sched_wakeup {who}")
+                }
+                "waking" | "wakeup" => {
+                    let who = argument(0);
+                    format!("sched_{what} comm={who} tid={} target_cpu=0", tid(who))
+                }
+                "signal" => {
+                    let who = argument(0);
+                    let pid = tid(who);
+                    format!(
+                        "signal_generate sig=10 errno=0 code=0 comm={who} pid={pid} group=0 result=0"
+                    )
                 }
                 "dump" => {
                     let [a, p, x, q] = [0, 1, 2, 3].map(|n| tid(argument(n)));
