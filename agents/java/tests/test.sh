@@ -7,5 +7,6 @@ python3 tests/test_options.py
 python3 tests/test_estimates.py
 python3 tests/test_parameters.py
 python3 tests/test_families.py
+python3 tests/test_chosen.py
 python3 tests/test_call_paths.py
 python3 tests/test_soak.py

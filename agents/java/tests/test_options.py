@@ -31,6 +31,7 @@ class WhatCannotBe(unittest.TestCase):
         self.assertIn("'rate' is 2 (hint: a number from 0 to 1)", self.run_with("rate=2"))
         self.assertIn("'samples' is 10000000 (hint: a number from 1 to 1000000)", self.run_with("samples=10000000"))
         self.assertIn("'aiming-share' is 2 (hint: a number from 0.001 to 1)", self.run_with("aiming-share=2"))
+        self.assertIn("'samples' is 3.9 (hint: a whole number from 1 to 1000000)", self.run_with("samples=3.9"))
         self.assertIn("'rate' is given twice (hint: one of them)", self.run_with("rate=1,rate=0.5"))
         self.assertIn("'backend' is hardware (hint: auto or mask or watchpoints)", self.run_with("backend=hardware"))
         self.assertIn("'call-paths' is c (hint: native or java)", self.run_with("call-paths=c"))

@@ -8,10 +8,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.LongAdder;
 
 final class Context {
-    /** Where looking found nothing of the application so often, looking ends. */
+    /** Where looking found other things so often, and nothing of the application, only one of so many is looked into. */
     private static final int FRUITLESS = 100;
     /** More classes than this only where they are generated without end. */
     private static final int MOST_ROWS = 500;
@@ -30,6 +31,8 @@ final class Context {
     /** Those that were looked into, and those of them that were too large, or of too many classes, to be seen whole. */
     final LongAdder looked = new LongAdder();
     final LongAdder tooLarge = new LongAdder();
+    /** Those that held only what is not the application's. */
+    final LongAdder fruitless = new LongAdder();
     final Map<DataClass.Shape, Row> rows = new ConcurrentHashMap<>();
 
     Context(int number, Key key) {
@@ -48,7 +51,7 @@ final class Context {
     /** Whether another response should be looked into, so that each row gets the samples that suffice. */
     boolean isShort(int samples) {
         if (rows.isEmpty()) {
-            return looked.sum() < FRUITLESS;
+            return fruitless.sum() < FRUITLESS || ThreadLocalRandom.current().nextInt(FRUITLESS) == 0;
         }
         for (Row row : rows.values()) {
             if (row.isShort(samples)) {

@@ -33,6 +33,8 @@ final class Graph {
     final Map<DataClass, OfClass> classes = new LinkedHashMap<>();
     /** There are more objects than were looked at. */
     final boolean tooLarge;
+    /** Nothing but what could hold objects was seen: a list of nothing, an answer without a body. */
+    boolean isEmpty = true;
 
     private final Encoding encoding;
     private final Deque<Object> open = new ArrayDeque<>();
@@ -63,6 +65,7 @@ final class Graph {
             if (type.getName().contains("$HibernateProxy")) {
                 return;
             }
+            isEmpty = false;
             if (dataClass.shape.travels(encoding)) {
                 OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
                 if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
@@ -83,7 +86,9 @@ final class Graph {
         if (object instanceof Object[]) {
             openAll(Arrays.asList((Object[]) object));
         } else if (Opaque.is(object)) {
-            openAll(Wrappers.content(object, type.getName()));
+            Collection<?> content = Wrappers.content(object, type.getName());
+            isEmpty &= !content.isEmpty();
+            openAll(content);
         } else if (object instanceof Collection) {
             openAll((Collection<?>) object);
         } else if (object instanceof Map) {
@@ -94,6 +99,8 @@ final class Graph {
             open(((Optional<?>) object).orElse(null));
         } else if (object instanceof AtomicReference) {
             open(((AtomicReference<?>) object).get());
+        } else {
+            isEmpty = false;
         }
     }
 
@@ -106,6 +113,8 @@ final class Graph {
     private void open(Object object) {
         if (object != null && !isPlain(object)) {
             open.push(object);
+        } else if (object != null) {
+            isEmpty = false;
         }
     }
 

@@ -62,7 +62,7 @@ final class Options {
         adjust(all);
         backend = choice(all, "backend", "auto", "mask", "watchpoints");
         aimingShare = number(all, "aiming-share", 0.05, 0.001, 1);
-        samples = (int) number(all, "samples", 385, 1, 1_000_000);
+        samples = whole(all, "samples", 385, 1, 1_000_000);
         String reported = all.getOrDefault("report", "slowpath-transfers-" + ProcessHandle.current().pid() + ".jsonl");
         if (reported.isEmpty()) {
             throw new IllegalArgumentException("'report' is empty (hint: report=FILE)");
@@ -118,7 +118,8 @@ final class Options {
         } catch (IOException | IllegalArgumentException cause) {
             if (!isRefused) {
                 isRefused = true;
-                System.err.println("slowpath: " + file + " is not taken over: " + cause);
+                System.err.println("slowpath: " + file + " is not taken over: "
+                        + (cause instanceof IOException ? cause.toString() : cause.getMessage()));
             }
         }
     }
@@ -127,8 +128,8 @@ final class Options {
         double newRate = number(all, "rate", 1, 0, 1);
         boolean newCallPaths = choice(all, "call-paths", "native", "java").equals("native");
         boolean newCounting = choice(all, "counting", "on", "off").equals("on");
-        int newArms = (int) number(all, "arms-per-second", 20, 0, 1_000_000);
-        int newPaths = (int) number(all, "paths-per-second", 200, 1, 1_000_000_000);
+        int newArms = whole(all, "arms-per-second", 20, 0, 1_000_000);
+        int newPaths = whole(all, "paths-per-second", 200, 1, 1_000_000_000);
         // Only now, as a file is taken over whole or not at all.
         armsPerSecond = newArms;
         pathsPerSecond = newPaths;
@@ -164,6 +165,15 @@ final class Options {
             }
         }
         return all;
+    }
+
+    private static int whole(Map<String, String> all, String key, int otherwise, int least, int most) {
+        double number = number(all, key, otherwise, least, most);
+        if (number != (int) number) {
+            throw new IllegalArgumentException(
+                    "'" + key + "' is " + all.get(key) + " (hint: a whole number from " + least + " to " + most + ")");
+        }
+        return (int) number;
     }
 
     private static double number(Map<String, String> all, String key, double otherwise, double least, double most) {

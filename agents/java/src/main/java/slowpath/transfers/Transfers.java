@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 final class Transfers {
@@ -30,9 +29,9 @@ final class Transfers {
     private final CallPaths callPaths;
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
-    private final AtomicLong nextArm = new AtomicLong(System.nanoTime());
+    private final Cap watching = new Cap();
     /** The same of responses whose objects are counted only, as there are samples enough: do these stand for others? */
-    private final AtomicLong nextCount = new AtomicLong(System.nanoTime());
+    private final Cap counting = new Cap();
 
     Transfers(Options options, Backend backend, Lifetimes lifetimes, CallPaths callPaths) {
         this.options = options;
@@ -98,10 +97,10 @@ final class Transfers {
             NativeEvents.tell(context);
             if (isNew && isWithinRate()) {
                 if (!context.isShort(options.samples)) {
-                    if (!context.rows.isEmpty() && isWithinCap(nextCount)) {
+                    if (!context.rows.isEmpty() && counting.isWithin(options.armsPerSecond)) {
                         look(root, context, thread);
                     }
-                } else if (isWithinCap(nextArm)) {
+                } else if (watching.isWithin(options.armsPerSecond)) {
                     look(root, context, thread);
                 } else {
                     overCap.add(caller.standsFor);
@@ -136,24 +135,12 @@ final class Transfers {
         return rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate;
     }
 
-    /** Spread over time, so that samples stand for more than each second's begin; a tenth of one may be made up. */
-    private boolean isWithinCap(AtomicLong due) {
-        int perSecond = options.armsPerSecond;
-        long now = System.nanoTime();
-        long before = due.get();
-        while (perSecond > 0 && now - before >= 0) {
-            long next = Math.max(before, now - 100_000_000L) + 1_000_000_000L / perSecond;
-            if (due.compareAndSet(before, next)) {
-                return true;
-            }
-            before = due.get();
-        }
-        return false;
-    }
-
     private void look(Object root, Context context, ThreadState thread) {
         Graph graph = new Graph(root, context.endpoint.encoding, backend::dataClass);
         context.looked.increment();
+        if (graph.classes.isEmpty() && !graph.isEmpty) {
+            context.fruitless.increment();
+        }
         boolean isWhole = !graph.tooLarge;
         // Where not all can be watched, not always the same ones.
         List<Map.Entry<DataClass, Graph.OfClass>> classes = new ArrayList<>(graph.classes.entrySet());
