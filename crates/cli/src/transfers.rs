@@ -273,7 +273,7 @@ fn fields(rows: &[FieldRow]) -> String {
         columns.row(vec![
             row.name.clone(),
             without_package(&row.type_name).to_owned(),
-            read(row.kind).to_owned(),
+            read(row),
             share,
             interval,
             format!("{:.0}", row.bytes),
@@ -286,16 +286,18 @@ fn without_package(type_name: &str) -> &str {
     type_name.rsplit('.').next().unwrap_or(type_name)
 }
 
-fn read(kind: Use) -> &'static str {
-    match kind {
+fn read(row: &FieldRow) -> String {
+    let words = match row.kind {
         Use::Always => "always",
         Use::Sometimes => "sometimes",
+        Use::Censored => return format!("in {} censored", grouped(row.censored_used)),
         Use::Printed => "only logged or compared",
         Use::Never => "never",
         Use::NotYet => "not yet",
         Use::Absent => "always null",
         Use::Unknown => "unknown",
-    }
+    };
+    words.to_owned()
 }
 
 fn percent(share: f64) -> String {

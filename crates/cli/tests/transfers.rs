@@ -78,7 +78,13 @@ fn three_callers_of_one_endpoint_are_told_apart() {
     );
     assert!(uses("all").iter().all(|field| field.ends_with(" always")));
     assert!(uses("log").iter().all(|field| field.ends_with(" printed")));
-    assert!(uses("keep").iter().all(|field| field.ends_with(" unknown")));
+    let (read, unread): (Vec<String>, _) =
+        (uses("keep").into_iter()).partition(|field| field.starts_with("departure "));
+    assert_eq!(read, ["departure censored"]);
+    assert!(unread.iter().all(|field| field.ends_with(" unknown")));
+    let fields = of(&report, "keep")["fields"].as_array().expect("a list");
+    let read = (fields.iter()).find(|field| field["name"] == "departure");
+    assert_eq!(read.map(|field| &field["censored_used"]), Some(&420.into()));
     assert!(uses("sometimes").contains(&"price sometimes".to_owned()));
 }
 
@@ -93,6 +99,14 @@ fn people_see_where_what_and_what_to_change() {
         "change: only `destination` is read: ask for that field\n",
         "destination  String   always  100.0 %   99.0–100.0 %     24\n",
         "… and 9 more (--top 0 shows all)\n",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let printed = slowpath_succeeds(&["transfers", "--top", "0"], &fixture());
+    let text = String::from_utf8(printed.stdout).expect("it is text");
+    for part in [
+        "may have been read unseen; read in some of them: `departure`\n",
+        "departure    String   in 420 censored",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }

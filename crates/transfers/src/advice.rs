@@ -164,16 +164,14 @@ impl Advice {
         is_entity: bool,
     ) -> Self {
         if class.decided == 0 {
-            return Self::nothing_known(class);
+            return Self::nothing_known(class, fields);
         }
         // Of the field of which least is known.
         let decided = class.fields.iter().map(Field::decided).min().unwrap_or(0);
-        let of = |kinds: &[Use]| -> Vec<&str> {
-            let some = fields.iter().filter(|field| kinds.contains(&field.kind));
-            some.map(|field| field.name.as_str()).collect()
-        };
-        let used = of(&[Use::Always, Use::Sometimes]);
+        let of = |kinds: &[Use]| used_so(fields, kinds);
+        let used = of(&[Use::Always, Use::Sometimes, Use::Censored]);
         let sometimes = of(&[Use::Sometimes]);
+        let censored = of(&[Use::Censored]);
         let printed = of(&[Use::Printed]);
         let never = of(&[Use::Never, Use::Printed]);
         let not_yet = of(&[Use::NotYet]);
@@ -257,6 +255,12 @@ impl Advice {
         if !sometimes.is_empty() {
             text += &format!("; some objects only: {}", named(&sometimes));
         }
+        if !censored.is_empty() {
+            text += &format!(
+                "; only in objects that were kept or copied: {}",
+                named(&censored)
+            );
+        }
         // By equals and hashCode, a program may need them. Where they are all that is read, that is said already.
         let is_said = used.is_empty() && not_yet.is_empty();
         if !printed.is_empty() && !is_said {
@@ -281,8 +285,8 @@ impl Advice {
         }
     }
 
-    fn nothing_known(class: &Class) -> Self {
-        let text = match (class.watched, class.censored) {
+    fn nothing_known(class: &Class, fields: &[FieldRow]) -> Self {
+        let mut text = match (class.watched, class.censored) {
             (0, _) => "nothing is known: none of its objects has been watched".to_owned(),
             (_, 0) => "nothing is known yet: no object has been collected".to_owned(),
             (_, censored) => format!(
@@ -290,11 +294,21 @@ impl Advice {
                  or may have been read unseen"
             ),
         };
+        let censored = used_so(fields, &[Use::Censored]);
+        if !censored.is_empty() {
+            text += &format!("; read in some of them: {}", named(&censored));
+        }
         Self {
             text,
             is_needed: false,
         }
     }
+}
+
+/// Names of the fields of which any of these uses is made.
+fn used_so<'row>(fields: &'row [FieldRow], kinds: &[Use]) -> Vec<&'row str> {
+    let some = fields.iter().filter(|field| kinds.contains(&field.kind));
+    some.map(|field| field.name.as_str()).collect()
 }
 
 /// In how many objects of a response a field may be used though no sample shows it. From 1 on each response may have one,

@@ -149,6 +149,8 @@ pub struct FieldRow {
     pub printed: u64,
     /// … in which nothing did.
     pub unused: u64,
+    /// Censored objects in which it was read; they are in no share.
+    pub censored_used: u64,
     /// Share of objects in which it was read (equation 3), estimated from the decided ones by their weights.
     #[schema(required)]
     pub utilisation: Option<Share>,
@@ -173,6 +175,8 @@ pub enum Use {
     Always,
     /// In some.
     Sometimes,
+    /// In none that is decided, but in censored ones.
+    Censored,
     /// In none, but toString, hashCode or equals read it.
     Printed,
     /// In none.
@@ -342,14 +346,17 @@ impl Weights {
 }
 
 /// The share of a field's bytes that objects have which do not use it. Not the share of these objects, as they may be
-/// shorter or longer than those that do.
+/// shorter or longer than those that do. A censored object that used it counts as much as a decided one on average, since
+/// reports do not tell its weight.
 fn in_vain(field: &Field, utilisation: Share) -> f64 {
-    match &field.weighted {
+    let of_decided = match &field.weighted {
         Some(weighted) if weighted.bytes_decided > 0 => {
             ratio(weighted.bytes_in_vain, weighted.bytes_decided)
         }
         _ => 1.0 - utilisation.share,
-    }
+    };
+    let decided = field.decided();
+    of_decided * ratio(decided, decided.saturating_add(field.censored_used))
 }
 
 fn field_row(class: &Class, field: &Field) -> FieldRow {
@@ -359,6 +366,7 @@ fn field_row(class: &Class, field: &Field) -> FieldRow {
         .map(|share| share.widened(departure::of_field(class, field, is_unanimous)));
     let is_absent = field.present == 0 && class.watched > 0;
     let kind = match utilisation {
+        _ if field.used == 0 && field.censored_used > 0 => Use::Censored,
         _ if is_absent && field.used == 0 => Use::Absent,
         None if class.decided > 0 => Use::NotYet,
         None => Use::Unknown,
@@ -374,6 +382,7 @@ fn field_row(class: &Class, field: &Field) -> FieldRow {
         used: field.used,
         printed: field.printed,
         unused: field.unused,
+        censored_used: field.censored_used,
         utilisation,
         printed_share: utilisation.map(|_| ratio(weights.printed, weights.decided)),
         effective_samples: effective_samples(weights.decided, weights.squares),

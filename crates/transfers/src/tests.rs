@@ -1,4 +1,5 @@
-//! Transfers drawn in text, a line for each field: "name used printed unused bytes", of as many objects as decided.
+//! Transfers drawn in text, a line for each field: "name used printed unused bytes", of as many objects as decided; behind
+//! that, in how many of the five censored ones it was read, where it was.
 
 use slowpath_read_transfers::{Length, Transfers, Weighted, read_transfers};
 
@@ -8,17 +9,20 @@ use crate::share::Share;
 /// A process that ran for ten seconds, with a context of 100 responses, 50 of them looked into, two objects in each. Where
 /// not as many objects are decided of each field, it is one field of each object that was watched.
 fn process(drawn: &str) -> Transfers {
-    let lines: Vec<(&str, [u64; 4])> = (drawn.lines().map(str::trim))
+    let lines: Vec<(&str, [u64; 5])> = (drawn.lines().map(str::trim))
         .filter(|line| !line.is_empty())
         .map(|line| {
             let (name, numbers) = line.split_once(' ').expect("name and numbers");
-            let numbers: Vec<u64> = (numbers.split_whitespace())
+            let mut numbers: Vec<u64> = (numbers.split_whitespace())
                 .map(|number| number.parse().expect("a number"))
                 .collect();
-            (name, numbers.try_into().expect("four numbers"))
+            if numbers.len() == 4 {
+                numbers.push(0);
+            }
+            (name, numbers.try_into().expect("four numbers or five"))
         })
         .collect();
-    let decided_of = |numbers: &[u64; 4]| numbers[..3].iter().sum::<u64>();
+    let decided_of = |numbers: &[u64; 5]| numbers[..3].iter().sum::<u64>();
     let first = lines.first().map_or(0, |(_, numbers)| decided_of(numbers));
     let all = lines.iter().map(|(_, numbers)| decided_of(numbers));
     let (backend, decided) = match all.clone().all(|decided| decided == first) {
@@ -26,11 +30,11 @@ fn process(drawn: &str) -> Transfers {
         false => ("watchpoints", all.sum()),
     };
     let fields: Vec<String> = (lines.iter())
-        .map(|(name, [used, printed, unused, bytes])| {
+        .map(|(name, [used, printed, unused, bytes, censored_used])| {
             let present = if name.starts_with("null") { 0 } else { decided };
             let bytes = bytes * (decided + 5);
             format!(
-                r#"{{"name":"{name}","type":"int","used":{used},"printed":{printed},"unused":{unused},"censored_used":0,"present":{present},"bytes":{bytes}}}"#,
+                r#"{{"name":"{name}","type":"int","used":{used},"printed":{printed},"unused":{unused},"censored_used":{censored_used},"present":{present},"bytes":{bytes}}}"#,
             )
         })
         .collect();
@@ -123,6 +127,68 @@ fn advice_says_what_to_ask_for() {
 }
 
 #[test]
+fn what_was_read_in_censored_objects_is_needed() {
+    let check = |drawn: &str, kind: Use, expected: &str| {
+        let row = row(drawn);
+        let last = row.fields.last().expect("there are fields");
+        assert_eq!(
+            (last.kind, row.advice.text.as_str()),
+            (kind, expected),
+            "{drawn}"
+        );
+    };
+    let both = "only `id` and `seat` are read: ask for those fields";
+    let kept = "only in objects that were kept or copied: `seat`";
+    let (id, from) = ("id 400 0 0 20", "from 0 0 400 20");
+    for seat in ["seat 0 0 400 20 5", "seat 0 9 391 20 1"] {
+        check(
+            &format!("{id}\n {from}\n {seat}"),
+            Use::Censored,
+            &format!("{both}; {kept}"),
+        );
+    }
+    let every = format!("every field of it that is sent is read; {kept}");
+    check(&format!("{id}\n seat 0 0 400 20 5"), Use::Censored, &every);
+    // Of few samples nobody says that nothing has read it so far, nor of a null that it is not asked for.
+    check("id 40 0 0 20\n seat 0 0 40 20 5", Use::Censored, &every);
+    let alone = format!("only `nullSeat` is read: ask for that field; {kept}")
+        .replace("`seat`", "`nullSeat`");
+    check(
+        &format!("{from}\n nullSeat 0 0 400 20 5"),
+        Use::Censored,
+        &alone,
+    );
+    check(
+        "seat 0 0 0 20 3",
+        Use::Censored,
+        "the later use of 5 objects is not known: they outlived their requests, were copied, or may have been read unseen; \
+         read in some of them: `seat`",
+    );
+    let some = format!("{both}; some objects only: `seat`");
+    check(
+        &format!("{id}\n {from}\n seat 100 0 300 20 5"),
+        Use::Sometimes,
+        &some,
+    );
+}
+
+#[test]
+fn bytes_of_censored_objects_that_were_read_are_not_in_vain() {
+    let row = row("id 15 0 0 20
+                   seat 0 0 15 8 5
+                   price 5 0 10 6 5");
+    // Two objects in a response: of 20 objects 15 do not need a seat, 10 no price.
+    let expected = 2.0 * (8.0 * 15.0 / 20.0 + 6.0 * 10.0 / 20.0);
+    assert!(
+        (row.wasted_bytes_per_response - expected).abs() < 1e-9,
+        "{row:?}"
+    );
+    let seat = &row.fields[1];
+    let decided = Share::of(0, 15);
+    assert_eq!((seat.utilisation, seat.censored_used), (decided, 5));
+}
+
+#[test]
 fn a_call_is_not_left_out_that_may_be_needed() {
     let check = |method: &str, by: &str, others: &str, drawn: &str, expected: &str| {
         let mut process = process(drawn);
@@ -153,6 +219,7 @@ fn a_call_is_not_left_out_that_may_be_needed() {
     check("GET", "RestTemplate", "a 400 0 0 1", never, needed);
     // Of these it is not known yet.
     check("GET", "RestTemplate", "a 0 0 4 1", never, needed);
+    check("GET", "RestTemplate", "a 0 0 400 1 5", never, needed);
     check("POST", "RestTemplate", "", never, unless);
     check("", "gRPC", "", never, unless);
     check("findOneAndUpdate", "MongoDB", "", never, unless);

@@ -43,10 +43,13 @@ function share(hits, samples) {
 function field([name, type, used, printed, bytes], decided) {
   const [read, shown] = [used, printed].map((count) => Math.round((count / 385) * decided));
   const utilisation = share(read, decided);
+  const censored_used = decided === 0 && used > 0 ? 12 : 0;
   /** @type {import('../../src/model/interface').FieldUse} */
   const use =
     utilisation === null
-      ? 'unknown'
+      ? censored_used > 0
+        ? 'censored'
+        : 'unknown'
       : read > 0
         ? read + shown === decided
           ? 'always'
@@ -64,6 +67,7 @@ function field([name, type, used, printed, bytes], decided) {
     used: read,
     printed: shown,
     unused,
+    censored_used,
     utilisation,
     printed_share,
     effective_samples: decided,

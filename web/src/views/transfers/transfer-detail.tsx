@@ -8,7 +8,7 @@ import { PlaceLink } from '../../parts/place-link';
 import { Prose } from '../../parts/prose';
 import { Facts } from '../../parts/tooltip';
 import { UseBar, UseLegend } from './use-bar';
-import { USE_WORDS, shortClass, useOf, wordNoPath, wordObjects } from './transfer-words';
+import { shortClass, useOf, wordNoPath, wordObjects, wordRead } from './transfer-words';
 
 export function TransferDetail({ transfer }: { transfer: Transfer }) {
   const { advice } = transfer;
@@ -137,7 +137,7 @@ const FIELDS: DataColumn<TransferredField>[] = [
     value: (field) => field.type,
     cell: (field) => <span title={field.type}>{shortClass(field.type)}</span>,
   },
-  { key: 'read', title: 'Read', width: 178, value: (field) => USE_WORDS[field.use] },
+  { key: 'read', title: 'Read', width: 178, value: wordRead },
   {
     key: 'use',
     title: 'In how many objects',

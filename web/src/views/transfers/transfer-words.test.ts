@@ -1,7 +1,15 @@
 // Words for transfers: what is left out, what use was made of a field, on what a row rests.
 import { expect, test } from 'vitest';
 import type { Transfer, TransferredField } from '../../model/interface';
-import { shortClass, useOf, wordObjects, wordUse, wordsLeftOut, wordsOfServices } from './transfer-words';
+import {
+  shortClass,
+  useOf,
+  wordObjects,
+  wordRead,
+  wordUse,
+  wordsLeftOut,
+  wordsOfServices,
+} from './transfer-words';
 
 const NOTHING = {
   responses_without_context: 0,
@@ -39,6 +47,7 @@ const field = (used: number, printed: number, unused: number): TransferredField 
     used,
     printed,
     unused,
+    censored_used: 0,
     utilisation: all === 0 ? null : { share: used / all, low: 0.1, high: 0.4 },
     printed_share: all === 0 ? null : printed / all,
     effective_samples: all,
@@ -59,6 +68,13 @@ test('use is told in shares of objects', () => {
   expect([use.used, use.printed, use.unused]).toEqual([0.25, 0.25, 0.5]);
   expect(wordUse(use)).toBe('used 25 % (10 % to 40 %), only printed 25 %, unused 50 %');
   expect(wordUse(useOf(field(4, 0, 0))!)).toBe('used 100 % (10 % to 40 %)');
+});
+
+test('a field that was read in censored objects alone says in how many', () => {
+  expect(wordRead(field(1, 0, 1))).toBe('sometimes');
+  expect(wordRead({ ...field(0, 0, 383), use: 'censored', censored_used: 1340 })).toBe(
+    'in 1\u202f340 censored',
+  );
 });
 
 test('objects that are not decided are told where there are any', () => {

@@ -10,7 +10,7 @@ import type {
 } from '../../model/interface';
 import { wordCount, wordNumberOf, wordShare } from '../../model/wording';
 
-export const USE_WORDS: Record<FieldUse, string> = {
+const USE_WORDS: Record<Exclude<FieldUse, 'censored'>, string> = {
   always: 'always',
   sometimes: 'sometimes',
   printed: 'only logged or compared',
@@ -19,6 +19,11 @@ export const USE_WORDS: Record<FieldUse, string> = {
   absent: 'always null',
   unknown: 'unknown',
 };
+
+/** What use a field is of. */
+export function wordRead({ use, censored_used: censored }: TransferredField): string {
+  return use === 'censored' ? `in ${wordCount(censored)} censored` : USE_WORDS[use];
+}
 
 const NO_PATH_WORDS: Record<NoPath, string> = {
   no_process: 'no span is of the process at that time (attribute process.pid)',
