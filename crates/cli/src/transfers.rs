@@ -60,7 +60,11 @@ fn text(report: &Report, is_damaged: bool) -> String {
         1 => "1 process".to_owned(),
         more => format!("{} processes", grouped(more as u64)),
     };
-    let mut text = format!("{} responses in {processes}\n", grouped(report.responses));
+    let mut text = format!(
+        "{} responses in {processes} ({})\n",
+        grouped(report.responses),
+        backends(report)
+    );
     text += &left_out(&report.left_out);
     // What could not be read may have had some.
     if report.rows == 0 && !is_damaged {
@@ -75,6 +79,18 @@ fn text(report: &Report, is_damaged: bool) -> String {
         text += &format!("\n… and {left_out} more (--top 0 shows all)\n");
     }
     text
+}
+
+/// How agents see reads; where not all do so in one way, how many do in each.
+fn backends(report: &Report) -> String {
+    let all = report.backends.iter();
+    let words: Vec<String> = all
+        .map(|(backend, count)| match report.backends.len() {
+            1 => backend.clone(),
+            _ => format!("{} {backend}", grouped(*count as u64)),
+        })
+        .collect();
+    words.join(", ")
 }
 
 /// What the agents could not count or watch, a line each; nothing where that is nothing.

@@ -93,7 +93,7 @@ fn people_see_where_what_and_what_to_change() {
     let printed = slowpath_succeeds(&["transfers", "--top", "3"], &fixture());
     let text = String::from_utf8(printed.stdout).expect("it is text");
     for part in [
-        "2,380 responses in 1 process\n",
+        "2,380 responses in 1 process (field-mask)\n",
         "   → shop.TicketClient.ticket(TicketClient.java:17)\n",
         "8.3 % of the fields used (385 objects decided, 0 censored)\n",
         "change: only `destination` is read: ask for that field\n",
@@ -126,7 +126,10 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
         Ok(String::from_utf8_lossy(&told.stdout).into_owned())
     };
     let none = told(&format!("{head}\n"))?;
-    assert!(none.starts_with("0 responses in 1 process\n"), "{none}");
+    assert!(
+        none.starts_with("0 responses in 1 process (field-mask)\n"),
+        "{none}"
+    );
     assert!(none.contains("hint: no objects came through"), "{none}");
     // What might have been there is not said to have been nowhere.
     let with = |count: &str| head.replace(&format!("\"{count}\":0"), &format!("\"{count}\":3"));
@@ -377,6 +380,28 @@ fn lost_objects_and_busy_registers_are_told() -> std::io::Result<()> {
     let report = slowpath_succeeds(&["transfers", "--json"], folder.path()).json();
     assert_eq!(report["left_out"]["registers_busy"], 1234);
     assert_eq!(of(&report, "one")["lost"], 7);
+    Ok(())
+}
+
+#[test]
+fn reports_of_several_backends_are_told_apart() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let whole = fs::read_to_string(fixture().join("planner.jsonl"))?;
+    let attached = whole.replace("\"field-mask\"", "\"watchpoints\"");
+    let attached = attached.lines().next().expect("a head");
+    fs::write(folder.path().join("planner.jsonl"), &whole)?;
+    fs::write(
+        folder.path().join("attached.jsonl"),
+        format!("{attached}\n"),
+    )?;
+    let printed = slowpath_succeeds(&["transfers"], folder.path());
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let head = "2,380 responses in 2 processes (1 field-mask, 1 watchpoints)\n";
+    assert!(text.starts_with(head), "{text}");
+    let report = slowpath_succeeds(&["transfers", "--json"], folder.path()).json();
+    let backends = serde_json::json!({"field-mask": 1, "watchpoints": 1});
+    assert_eq!(report["backends"], backends);
+    assert_eq!(of(&report, "one")["backend"], "field-mask");
     Ok(())
 }
 

@@ -63,7 +63,8 @@ pub struct Head {
 }
 
 impl Head {
-    fn watches_one_field(&self) -> bool {
+    /// Whether debug registers see reads: those of one field of each object, until its request ends.
+    pub fn is_by_watchpoints(&self) -> bool {
         self.backend == "watchpoints"
     }
 }
@@ -284,7 +285,7 @@ pub fn read_transfers(file: &str, bytes: &[u8]) -> (Option<Transfers>, Vec<Diagn
                 is_over = true;
                 Some("another report begins here: each has to be a file of its own".to_owned())
             }
-            Some(transfers) => match context(line, transfers.head.watches_one_field()) {
+            Some(transfers) => match context(line, transfers.head.is_by_watchpoints()) {
                 Ok(context) => {
                     transfers.contexts.push(context);
                     None

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use slowpath_read_transfers::{Class, Context, Field, Frame};
+use slowpath_read_transfers::{Class, Context, Field, Frame, Head};
 use utoipa::ToSchema;
 
 use crate::departure;
@@ -154,11 +154,11 @@ impl Call {
 }
 
 impl Advice {
-    /// For objects of a class whose fields are used so; `samples` decided objects are meant to suffice. What changes
-    /// entities (`is_entity`) needs them whole.
+    /// For objects of a class whose fields are used so, as the report with this head tells. What changes entities
+    /// (`is_entity`) needs them whole.
     pub(crate) fn of(
         class: &Class,
-        samples: u64,
+        head: &Head,
         fields: &[FieldRow],
         call: Call,
         is_entity: bool,
@@ -269,6 +269,7 @@ impl Advice {
         // Of different weights, fewer samples than objects.
         let effective = (fields.iter()).map(|field| field.effective_samples);
         let effective = effective.fold(f64::INFINITY, f64::min).floor();
+        let samples = head.samples;
         if effective < samples as f64 && !never.is_empty() {
             text += &format!(" (so far: {effective} of {samples} samples)");
         }
@@ -278,6 +279,9 @@ impl Advice {
                 " ({:.0} % of all objects are in longer or shorter responses than those looked at)",
                 100.0 * others
             );
+        }
+        if head.is_by_watchpoints() && !never.is_empty() {
+            text += "; watchpoints do not see reads after the end of a request";
         }
         Self {
             text,

@@ -1,6 +1,7 @@
 //! Rows: a class of objects in an allocation context, with what of it arrived in vain; the most bytes first.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slowpath_read_transfers::{Class, Context, Field, Frame, Head, Transfers};
@@ -24,6 +25,8 @@ const CONFIDENCE_95: f64 = 1.96;
 pub struct Report {
     /// Processes with an agent.
     pub processes: usize,
+    /// Of these, how many see reads by which backend of the agent: "field-mask", "watchpoints".
+    pub backends: BTreeMap<String, usize>,
     /// Responses of remote services that arrived in them.
     pub responses: u64,
     /// What the agents could not count or watch.
@@ -88,6 +91,8 @@ pub struct TransferRow {
     pub pid: u32,
     /// Class or jar with arguments.
     pub program: String,
+    /// How its agent sees reads: "field-mask"; "watchpoints", which see none after the end of a request.
+    pub backend: String,
     /// Number of the context in the process.
     pub context: u32,
     /// The application's methods, the outermost first: "class.method(file:line)".
@@ -247,8 +252,13 @@ impl Report {
             .iter()
             .flat_map(|process| &process.contexts)
             .map(|context| context.responses);
+        let mut backends = BTreeMap::new();
+        for process in processes {
+            *backends.entry(process.head.backend.clone()).or_default() += 1;
+        }
         Self {
             processes: processes.len(),
+            backends,
             responses: responses.fold(0, u64::saturating_add),
             left_out: LeftOut::of(processes),
             services,
@@ -285,11 +295,12 @@ fn row(
     let all = sum(|weights| weights.decided);
     let call = together.call(context, class, |other, field| field_row(other, field).kind);
     let is_entity = context.by == advice::HIBERNATE;
-    let advice = Advice::of(class, head.samples, &fields, call, is_entity);
+    let advice = Advice::of(class, head, &fields, call, is_entity);
     TransferRow {
         rank: 0,
         pid: head.pid,
         program: head.program.clone(),
+        backend: head.backend.clone(),
         context: context.number,
         call_path: context.call_path.iter().map(place).collect(),
         endpoint: format!("{} {}", context.endpoint.method, context.endpoint.url)

@@ -91,7 +91,8 @@ fn advice_says_what_to_ask_for() {
     );
     check(
         "id 0 90 0 20\n name 0 3 10 20",
-        "1 of 2 fields are never used: do without `id`; only logged, compared or printed: `id` (so far: 13 of 385 samples)",
+        "1 of 2 fields are never used: do without `id`; only logged, compared or printed: `id` (so far: 13 of 385 samples); \
+         watchpoints do not see reads after the end of a request",
         true,
     );
     check(
@@ -537,7 +538,8 @@ fn where_one_field_of_each_object_is_watched_each_has_samples_of_its_own() {
     assert_eq!(shares, [Some(0.95), Some(0.0), Some(0.0)]);
     assert_eq!(
         row.advice.text,
-        "only `to` is read: ask for that field; some objects only: `to` (so far: 90 of 385 samples)"
+        "only `to` is read: ask for that field; some objects only: `to` (so far: 90 of 385 samples); \
+         watchpoints do not see reads after the end of a request"
     );
     let unknown = self::row("to 400 0 0 20\n from 0 0 0 30");
     assert_eq!(unknown.fields[1].kind, Use::NotYet);
@@ -556,6 +558,27 @@ fn the_most_bytes_in_vain_come_first() {
         (3, 3, 300)
     );
     assert_eq!(report.transfers[1].rank, 2);
+}
+
+#[test]
+fn it_is_told_how_agents_see_reads() {
+    let mask = process("to 400 0 0 20\n from 0 0 400 20");
+    let watchpoints = process("to 400 0 0 20\n from 0 0 390 20");
+    let report = Report::new(&[mask.clone(), watchpoints, mask], 0);
+    let told: Vec<(&str, usize)> = (report.backends.iter())
+        .map(|(backend, count)| (backend.as_str(), *count))
+        .collect();
+    assert_eq!(told, [("field-mask", 2), ("watchpoints", 1)]);
+    for row in &report.transfers {
+        let is_told = row.advice.text.ends_with("after the end of a request");
+        assert_eq!(is_told, row.backend == "watchpoints", "{row:?}");
+    }
+    let all_read = row("to 400 0 0 20\n from 390 0 0 20");
+    assert_eq!(all_read.backend, "watchpoints");
+    assert_eq!(
+        all_read.advice.text,
+        "every field of it that is sent is read"
+    );
 }
 
 #[test]

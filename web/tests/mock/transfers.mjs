@@ -163,6 +163,7 @@ export function transfers() {
       rank: index + 1,
       pid: 310,
       program: 'planner.jar --server.port=8081',
+      backend: 'field-mask',
       context: index + 1,
       call_path: [
         `shop.planner.PlannerService.${one.at}(PlannerService.java:${one.line})`,
@@ -203,6 +204,7 @@ export function transfers() {
   });
   return {
     processes: 1,
+    backends: { 'field-mask': 1 },
     responses: made.reduce((all, { responses }) => all + responses, 0),
     left_out: {
       responses_without_context: 0,

@@ -73,7 +73,7 @@ function factsOf(transfer: Transfer): [string, ReactNode][] {
       transfer.utilisation === null ? 'not known' : `${wordShare(transfer.utilisation)} of all fields`,
     ],
     ['Objects', wordObjects(transfer)],
-    ['Process', `${transfer.pid}: ${transfer.program || 'program not known'}`],
+    ['Process', `${transfer.pid}: ${transfer.program || 'program not known'} (${transfer.backend})`],
   ];
 }
 
