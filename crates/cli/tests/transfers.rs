@@ -406,6 +406,22 @@ fn reports_of_several_backends_are_told_apart() -> std::io::Result<()> {
 }
 
 #[test]
+fn what_an_agent_did_not_finish_is_no_report_of_a_folder() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let whole = fs::read(fixture().join("planner.jsonl"))?;
+    fs::write(folder.path().join("planner.jsonl"), &whole)?;
+    let unfinished = folder.path().join("planner.jsonl.part");
+    fs::write(&unfinished, &whole)?;
+    let report = slowpath_succeeds(&["transfers", "--json"], folder.path()).json();
+    assert_eq!(report["processes"], 1);
+    // Who names it wants it.
+    let named = unfinished.display().to_string();
+    let named = slowpath_succeeds(&["transfers", "--json", &named], &fixture()).json();
+    assert_eq!(named["processes"], 2);
+    Ok(())
+}
+
+#[test]
 fn a_folder_of_reports_alone_is_served() {
     let server = Server::of(&fixture());
     let recording = server.get("/api/recording");

@@ -137,7 +137,9 @@ impl Search<'_> {
         } else if metadata.is_file() {
             let head = head(entry)?;
             if let Some(file) = file_found(entry, &head) {
-                self.found.push(file);
+                if !is_unfinished(&file) {
+                    self.found.push(file);
+                }
             } else if is_named_like_spans(entry)
                 && let Some(why) = why_blank(&head)
             {
@@ -238,6 +240,11 @@ fn without_description(entries: &[PathBuf]) -> Option<&'static str> {
     let mut files = fs::read_dir(index).into_iter().flatten().flatten();
     let is_index = |file: fs::DirEntry| named(&file.path(), "", ".idx");
     (files.any(is_index)).then_some("its streams cannot be read without `metadata`")
+}
+
+/// Whether it is what an agent that was killed left beside its report: it writes one under this name, and renames it then.
+fn is_unfinished(found: &Found) -> bool {
+    matches!(found, Found::Transfers(path) if path.extension().is_some_and(|ending| ending == "part"))
 }
 
 /// Whether it is what slowpath keeps beside a recording (`history.rs`).
