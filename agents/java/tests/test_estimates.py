@@ -81,10 +81,34 @@ class Queries(unittest.TestCase):
             "with orders as (select * from orders where upper(state) = 'OPEN') select * from orders": "WITH orders",
             "with recursive t(n) as (select 1 union all select n + 1 from t) select * from t join tags on true": "WITH tags",
             'select * from (with "x y" as not materialized (select * from a) select * from "x y") c': "SELECT a",
+            "with a as (select * from A), b as (with a as (select * from c) select * from a) select * from a, b": "WITH A, c",
+            "with recursive a as (select * from x union select * from b), B as (select * from b) select * from b join a on true":
+                "WITH x, b",
+            "select * from x" + " union all select * from y join b on true" * 200: "SELECT x, y, b",
+            "with a as (select * from x)" + " select * from a union" * 200 + " select * from y": "WITH x, y",
+            # Of what is longer than 10,000 characters the beginning counts, without a name or a text that is cut.
+            "select * from a where id in (" + "1, " * 10_000 + "2)": "SELECT a",
+            "select * from a where word = '" + "taken from secret " * 1000 + "'": "SELECT a",
+            'select * from a where word = "' + "taken from secret " * 1000 + '"': "SELECT a",
+            "select * from a where word = $of$" + "taken from secret " * 1000 + "$of$": "SELECT a",
+            "select * from a /* " + "taken from secret " * 1000 + "*/": "SELECT a",
+            "select * from a" + " " * (10_000 - len("select * from a from stat")) + " from stations": "SELECT a",
+            "insert into a values " + r"('it\'s taken from secret'), " * 1000: "INSERT ",
         }
         ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Queries", *queries], check=True,
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(dict(zip(queries, ran.stdout.splitlines())), queries)
+
+    def test_long_queries(self):
+        """The application waits for it: what has more parts costs as much more, and what is very long no more. Factors are
+        generous; where each part is compared with all others, eight times as many cost sixty times as much."""
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.LongQueries"], check=True,
+                             capture_output=True, text=True, timeout=60)
+        eight_times, thousand_times, kept, kept_characters = ran.stdout.split()
+        self.assertLess(float(eight_times), 24)
+        self.assertLess(float(thousand_times), 24)
+        self.assertEqual(kept, "short")
+        self.assertLessEqual(int(kept_characters), 1_000_000)
 
 
 class JsonB(unittest.TestCase):
