@@ -357,6 +357,21 @@ class Lengths(unittest.TestCase):
                 self.assertTrue(least <= row["watched"] <= most, row)
 
 
+class TooMany(unittest.TestCase):
+    """Which of more objects than are looked at these are, chance says, not where they stand."""
+
+    def test_the_first_are_read(self):
+        rows = watched("mask", "corners.TooMany", "400",
+                       methods=("fetchList", "fetchArray", "fetchDeque", "fetchParts"))
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            (field,) = row["fields"]
+            self.assertGreaterEqual(row["decided"], 395, row)
+            self.assertAlmostEqual(field["utilisation"], 0.6, delta=0.12, msg=row)  # Nearly five standard deviations.
+            # Only those that were looked at are counted, with the lists that they are in.
+            self.assertTrue(1900 < row["objects"] / row["responses"] < 2000, row)
+
+
 class ByRegisters(unittest.TestCase):
     """The same program, each object in a request of its own, with a field of each watched by a debug register."""
 

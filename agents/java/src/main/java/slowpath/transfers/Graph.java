@@ -1,11 +1,13 @@
 /*
  * Looks through what a response became: which objects of the application there are, and one of each class, every
- * one as likely as the others (reservoir sampling). Follows fields of the application's classes and the
+ * one as likely as the others (reservoir sampling). Where there are too many, which of an array's or a collection's are
+ * looked at is left to chance, too, and only these are counted. Follows fields of the application's classes and the
  * collections of java.util; never calls a method of the application.
  */
 package slowpath.transfers;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
@@ -13,8 +15,10 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.RandomAccess;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicReference;
@@ -38,7 +42,9 @@ final class Graph {
 
     private final Encoding encoding;
     private final Deque<Object> open = new ArrayDeque<>();
-    private int elements;
+    /** How many elements may still be looked at, and whether there are more. */
+    private int elementsLeft = MOST_ELEMENTS;
+    private boolean hasMoreElements;
 
     /**
      * @param encoding entities that others refer to came by rows of their own, now or at another time; what fields refer
@@ -54,7 +60,7 @@ final class Graph {
                 visit(object, dataClasses);
             }
         }
-        tooLarge = !open.isEmpty() || elements > MOST_ELEMENTS;
+        tooLarge = !open.isEmpty() || hasMoreElements;
     }
 
     private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
@@ -104,18 +110,49 @@ final class Graph {
         }
     }
 
-    private void openAll(Iterable<?> all) {
-        for (Iterator<?> next = all.iterator(); elements <= MOST_ELEMENTS && next.hasNext(); elements++) {
-            open(next.next());
+    /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
+    private void openAll(Collection<?> all) {
+        List<Object> objects = new ArrayList<>();
+        if (all instanceof RandomAccess && all.size() > elementsLeft) {
+            addSome((List<?>) all, objects);
+        } else {
+            Iterator<?> next = all.iterator();
+            for (; elementsLeft > 0 && next.hasNext(); elementsLeft--) {
+                add(next.next(), objects);
+            }
+            hasMoreElements |= next.hasNext();
         }
+        Collections.shuffle(objects, ThreadLocalRandom.current());
+        objects.forEach(open::push);
+    }
+
+    /** As many as are left, spread evenly from an element that chance says, which makes each as likely as the others. */
+    private void addSome(List<?> all, List<Object> objects) {
+        long size = all.size();
+        long first = ThreadLocalRandom.current().nextLong(size);
+        for (long element = 0; element < elementsLeft; element++) {
+            add(all.get((int) ((first + element * size) / elementsLeft)), objects);
+        }
+        elementsLeft = 0;
+        hasMoreElements = true;
     }
 
     private void open(Object object) {
-        if (object != null && !isPlain(object)) {
+        if (mayHoldObjects(object)) {
             open.push(object);
         } else if (object != null) {
             isEmpty = false;
         }
+    }
+
+    private static void add(Object element, List<Object> objects) {
+        if (mayHoldObjects(element)) {
+            objects.add(element);
+        }
+    }
+
+    private static boolean mayHoldObjects(Object object) {
+        return object != null && !isPlain(object);
     }
 
     private static boolean isEntity(Class<?> type) {
