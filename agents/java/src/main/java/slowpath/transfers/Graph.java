@@ -55,7 +55,7 @@ final class Graph {
         Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
         open.add(root);
         while (!open.isEmpty() && seen.size() < MOST_OBJECTS) {
-            Object object = open.pop();
+            Object object = open.removeLast();
             if (seen.add(object)) {
                 visit(object, dataClasses);
             }
@@ -123,7 +123,7 @@ final class Graph {
             hasMoreElements |= next.hasNext();
         }
         Collections.shuffle(objects, ThreadLocalRandom.current());
-        objects.forEach(open::push);
+        open.addAll(objects);
     }
 
     /** As many as are left, spread evenly from an element that chance says, which makes each as likely as the others. */
@@ -138,21 +138,15 @@ final class Graph {
     }
 
     private void open(Object object) {
-        if (mayHoldObjects(object)) {
-            open.push(object);
+        add(object, open);
+    }
+
+    private void add(Object object, Collection<Object> objects) {
+        if (object != null && !isPlain(object)) {
+            objects.add(object);
         } else if (object != null) {
             isEmpty = false;
         }
-    }
-
-    private static void add(Object element, List<Object> objects) {
-        if (mayHoldObjects(element)) {
-            objects.add(element);
-        }
-    }
-
-    private static boolean mayHoldObjects(Object object) {
-        return object != null && !isPlain(object);
     }
 
     private static boolean isEntity(Class<?> type) {
