@@ -193,7 +193,10 @@ pub struct Field {
     pub printed: u64,
     /// … not read.
     pub unused: u64,
-    /// Censored objects in which it was read.
+    /// Censored objects in which it was watched.
+    #[serde(default)]
+    pub censored: u64,
+    /// Those of them in which it was read.
     pub censored_used: u64,
     /// Watched objects in which it was not null.
     pub present: u64,

@@ -202,7 +202,7 @@ impl<'run> Work<'run> {
                     wake: Some(wake),
                     call,
                     ..
-                } => match self.worker(wake).filter(|(at, _)| *at > idle) {
+                } => match self.worker(wake, wait).filter(|(at, _)| *at > idle) {
                     Some((at, from)) => {
                         given = Some(HandOver {
                             at,
@@ -218,10 +218,7 @@ impl<'run> Work<'run> {
             }
             at = range.begin;
         }
-        given.filter(|given| {
-            let was_idle = self.is_idle(to, TimeRange::new(idle, given.at));
-            was_idle && Some(given.from) != wait.waiter
-        })
+        given.filter(|given| self.is_idle(to, TimeRange::new(idle, given.at)))
     }
 
     /// Whether a thread hardly ran, and waited for nothing but that another one woke it in `futex`, as threads of pools do.
@@ -246,13 +243,13 @@ impl<'run> Work<'run> {
         ran.get() * MOST_RUNNING <= range.length().get()
     }
 
-    /// Who woke somebody and when, if that is a thread which worked for the request last.
-    fn worker(&self, wake: WakeUp) -> Option<(Timestamp, ThreadId)> {
+    /// Who woke somebody and when, if that is a thread which worked for the request last, and not the one that waits.
+    fn worker(&self, wake: WakeUp, wait: &Wait) -> Option<(Timestamp, ThreadId)> {
         let Waker::Thread(thread) = wake.by else {
             return None;
         };
-        // Nobody gives anything by that.
-        if wake.for_signal {
+        // Nobody gives anything by a signal.
+        if wake.for_signal || wait.waiter == Some(thread) {
             return None;
         }
         let at = wake.begin;

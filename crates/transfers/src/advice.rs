@@ -178,6 +178,7 @@ impl Advice {
         let perhaps = perhaps_used(class, fields);
         let mut text = if !never.is_empty() && perhaps >= 1.0 {
             let is_certain = not_yet.is_empty();
+            let used = of(&[Use::Always, Use::Sometimes]);
             let what = match (used.as_slice(), printed.is_empty()) {
                 ([], true) if is_certain => {
                     "hardly any of these objects is read: ask for those that are".to_owned()
@@ -256,10 +257,7 @@ impl Advice {
             text += &format!("; some objects only: {}", named(&sometimes));
         }
         if !censored.is_empty() {
-            text += &format!(
-                "; only in objects that were kept or copied: {}",
-                named(&censored)
-            );
+            text += &format!("; only in objects that are censored: {}", named(&censored));
         }
         // By equals and hashCode, a program may need them. Where they are all that is read, that is said already.
         let is_said = used.is_empty() && not_yet.is_empty();

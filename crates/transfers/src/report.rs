@@ -357,8 +357,8 @@ impl Weights {
 }
 
 /// The share of a field's bytes that objects have which do not use it. Not the share of these objects, as they may be
-/// shorter or longer than those that do. A censored object that used it counts as much as a decided one on average, since
-/// reports do not tell its weight.
+/// shorter or longer than those that do. Of censored objects, those that used it did not carry it in vain, and the others count
+/// as decided ones do on average, since reports do not tell their weights.
 fn in_vain(field: &Field, utilisation: Share) -> f64 {
     let of_decided = match &field.weighted {
         Some(weighted) if weighted.bytes_decided > 0 => {
@@ -366,8 +366,8 @@ fn in_vain(field: &Field, utilisation: Share) -> f64 {
         }
         _ => 1.0 - utilisation.share,
     };
-    let decided = field.decided();
-    of_decided * ratio(decided, decided.saturating_add(field.censored_used))
+    let all = field.decided().saturating_add(field.censored);
+    of_decided * (1.0 - ratio(field.censored_used.min(all), all))
 }
 
 fn field_row(class: &Class, field: &Field) -> FieldRow {

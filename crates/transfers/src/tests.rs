@@ -34,7 +34,7 @@ fn process(drawn: &str) -> Transfers {
             let present = if name.starts_with("null") { 0 } else { decided };
             let bytes = bytes * (decided + 5);
             format!(
-                r#"{{"name":"{name}","type":"int","used":{used},"printed":{printed},"unused":{unused},"censored_used":{censored_used},"present":{present},"bytes":{bytes}}}"#,
+                r#"{{"name":"{name}","type":"int","used":{used},"printed":{printed},"unused":{unused},"censored":5,"censored_used":{censored_used},"present":{present},"bytes":{bytes}}}"#,
             )
         })
         .collect();
@@ -139,7 +139,7 @@ fn what_was_read_in_censored_objects_is_needed() {
         );
     };
     let both = "only `id` and `seat` are read: ask for those fields";
-    let kept = "only in objects that were kept or copied: `seat`";
+    let kept = "only in objects that are censored: `seat`";
     let (id, from) = ("id 400 0 0 20", "from 0 0 400 20");
     for seat in ["seat 0 0 400 20 5", "seat 0 9 391 20 1"] {
         check(
@@ -177,9 +177,10 @@ fn what_was_read_in_censored_objects_is_needed() {
 fn bytes_of_censored_objects_that_were_read_are_not_in_vain() {
     let row = row("id 15 0 0 20
                    seat 0 0 15 8 5
-                   price 5 0 10 6 5");
-    // Two objects in a response: of 20 objects 15 do not need a seat, 10 no price.
-    let expected = 2.0 * (8.0 * 15.0 / 20.0 + 6.0 * 10.0 / 20.0);
+                   price 5 0 10 6 2");
+    // Two objects in a response: of 20 objects 15 do not need a seat. Two of five censored ones needed a price; of the others and
+    // the decided ones, two in three do not.
+    let expected = 2.0 * (8.0 * 15.0 / 20.0 + 6.0 * 10.0 / 15.0 * 18.0 / 20.0);
     assert!(
         (row.wasted_bytes_per_response - expected).abs() < 1e-9,
         "{row:?}"

@@ -508,11 +508,27 @@ fn who_waits_gives_it_to_nobody_meanwhile() {
         0 300 detach a 1.1
         0 300 end a 1.1
         0 400 switch a:S -";
-    let found = joined(drawing, "1.1 100..300 s o\n1.2 103..205 s o parent=1").0;
+    let file = "1.1 100..300 s o\n1.2 103..205 s o parent=1";
+    let found = joined(drawing, file).0;
     adds_up(&found).expect("a sound path");
     let told = path_of(&found);
     assert!(told.contains("\n105 wait a x\n"), "{told}");
     assert!(!told.contains(" a a\n"), "{told}");
+    // Nor does that hide who gave it.
+    let by_y = with(
+        drawing,
+        "1 122 switch - x\n        1 123 ret futex\n        1 125 attach x 1.2",
+        "1 112 switch - x\n 1 113 ret futex\n 1 117 call futex\n 1 118 switch x:S -\n 2 122 switch - y\n 2 123 ret futex\n \
+         2 125 attach y 1.2\n 2 180 wake x\n 2 181 detach y 1.2\n 2 182 call futex\n 2 183 switch y:S -\n 1 185 switch - x\n \
+         1 186 ret futex\n 1 188 attach x 1.2",
+    );
+    let by_y = with(
+        &by_y,
+        "0 105 detach a 1.1",
+        "2 0 switch - y\n 2 5 call futex\n 2 10 switch y:S -\n 0 104 wake y\n 0 105 detach a 1.1",
+    );
+    let told = path_of(&joined(&by_y, file).0);
+    assert!(told.contains("\n180 wake-up y x\n"), "{told}");
 }
 
 /// What another thread had in between was given back to it, though it did not wait meanwhile.
