@@ -23,7 +23,7 @@ that of the JVM's compilers, which come back for minutes, for a block or two, an
 Before its visits each JVM has a rehearsal, as options that are new to it make it compile code again.
 An hour of all this tells of processor time, but hardly of p99, which rare pauses make: for that, `--only-default` asks for
 nothing else, of one backend, with as many clients as are asked for. With `--rate 0` requests wait for each other all the
-time, which p99 tells then, and blocks differ less.
+time, which p99 tells then. `--control` compares switched off with itself, too: what shows there is the bench's own.
 Ends with all bounds and whether they hold, and with status 1 where one does not."""
 import argparse
 import contextlib
@@ -57,10 +57,11 @@ WARM_SECONDS = 4
 LONGEST_WARM_SECONDS = 120
 # The agent's options that change while a service runs, and what is compared with what.
 EACH = "paths-per-second=1000000000"
-OPTIONS = {"off": "counting=off", "default": "", "every response": "arms-per-second=1000000"}
+OPTIONS = {"off": "counting=off", "default": "", "every response": "arms-per-second=1000000", "off again": "counting=off"}
 COMPARED = [("default", "off", "the agent by default, against switched off"),
             ("every response", "off", "every response looked into, against switched off"),
-            ("default", "no agent", "the agent by default, against JVMs without")]
+            ("default", "no agent", "the agent by default, against JVMs without"),
+            ("off again", "off", "switched off, against itself")]
 MEASURES = [("processor time per request", "us", 1), ("latency p50", "ms", 1000), ("latency p99", "ms", 1000)]
 # In percent: processor time and p99 of what `auto` takes by default, the mask; and, with so many clients, all that is measured
 # of both backends. What more costs than `arms-per-second` allows by default is said, without a bound.
@@ -326,9 +327,10 @@ def measure(asked, load, kinds):
     visits = {backend: {clients: [[] for _ in pairs] for clients in asked.clients} for backend, pairs in kinds.items()}
 
     def modes(backend, is_whole):
+        control = ["off again"] if asked.control else []
         if asked.only_default or not is_whole or backend == "watchpoints":
-            return ["off", "default"]
-        return ["no agent", *OPTIONS]
+            return ["off", "default", *control]
+        return ["no agent", "off", "default", "every response", *control]
     for backend, pairs in kinds.items():
         for agent, plain in pairs:
             for _ in blocks(load, agent, plain, max(asked.clients), modes(backend, True)):
@@ -359,6 +361,7 @@ def given():
     parser.add_argument("--clients", type=int, nargs="+", default=[16, 200])
     parser.add_argument("--only-default", nargs="?", const="mask", choices=["mask", "watchpoints"],
                         help="only the agent by default against switched off, by this backend (the mask)")
+    parser.add_argument("--control", action="store_true", help="switched off is compared with itself, too")
     return parser.parse_args()
 
 

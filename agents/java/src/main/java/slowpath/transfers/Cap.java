@@ -1,6 +1,7 @@
 /*
- * Which of what arrives is chosen, of at most so many a second: each is as likely as the others of its second, by what came in
- * the seconds before. Were it the first ones, the calls that a loop begins with would stand for all of them.
+ * Which of what arrives is chosen, of at most so many a second: each is as likely as the others of its second. Were it the
+ * first ones, the calls that a loop begins with would stand for all of them. How many come is expected from the last minute;
+ * of what comes beyond that and a quarter more, nothing is chosen.
  */
 package slowpath.transfers;
 
@@ -13,20 +14,21 @@ final class Cap {
     private long begin = System.nanoTime();
     private int arrived;
     private int chosen;
-    /** As many are expected in a second; soon fewer where fewer come, more at once. */
+    /** As many may come in a second. */
     private int expected;
 
+    /** By selection sampling (Knuth, The Art of Computer Programming 3.4.2, algorithm S). */
     synchronized boolean isWithin(int perSecond) {
         long now = System.nanoTime();
         if (now - begin >= SECOND) {
-            expected = Math.max(arrived, expected / 2);
+            expected = Math.max(arrived + arrived / 4, expected - expected / 64);
             begin = now;
             arrived = 0;
             chosen = 0;
         }
-        arrived++;
+        int left = expected - arrived++;
         boolean isChosen = chosen < perSecond
-                && (expected <= perSecond || ThreadLocalRandom.current().nextInt(expected) < perSecond);
+                && (left <= perSecond - chosen || ThreadLocalRandom.current().nextInt(left) < perSecond - chosen);
         chosen += isChosen ? 1 : 0;
         return isChosen;
     }

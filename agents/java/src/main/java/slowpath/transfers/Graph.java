@@ -67,11 +67,11 @@ final class Graph {
         Class<?> type = object.getClass();
         DataClass dataClass = dataClasses.apply(type);
         if (dataClass != null) {
+            isEmpty = false;
             // An object of Hibernate that stands for one which is not loaded is none.
             if (type.getName().contains("$HibernateProxy")) {
                 return;
             }
-            isEmpty = false;
             if (dataClass.shape.travels(encoding)) {
                 OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
                 if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
@@ -79,7 +79,10 @@ final class Graph {
                 }
             }
             Object[] values = dataClass.values(object);
-            for (int field = 0; field < values.length; field++) {
+            // Where they hold more objects than are looked at, which of them those are is left to chance.
+            int first = values.length == 0 ? 0 : ThreadLocalRandom.current().nextInt(values.length);
+            for (int place = first; place < first + values.length; place++) {
+                int field = place % values.length;
                 boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
                 if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
                     open(values[field]);
@@ -92,9 +95,8 @@ final class Graph {
         if (object instanceof Object[]) {
             openAll(Arrays.asList((Object[]) object));
         } else if (Opaque.is(object)) {
-            Collection<?> content = Wrappers.content(object, type.getName());
-            isEmpty &= !content.isEmpty();
-            openAll(content);
+            isEmpty &= Wrappers.isKnown(type.getName());
+            openAll(Wrappers.content(object, type.getName()));
         } else if (object instanceof Collection) {
             openAll((Collection<?>) object);
         } else if (object instanceof Map) {
@@ -113,7 +115,7 @@ final class Graph {
     /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
     private void openAll(Collection<?> all) {
         List<Object> objects = new ArrayList<>();
-        if (all instanceof RandomAccess && all.size() > elementsLeft) {
+        if (all instanceof List && all instanceof RandomAccess && all.size() > elementsLeft) {
             addSome((List<?>) all, objects);
         } else {
             Iterator<?> next = all.iterator();

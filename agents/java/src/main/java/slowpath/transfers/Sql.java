@@ -59,9 +59,6 @@ final class Sql {
     private Sql() {}
 
     static Endpoint endpoint(String query) {
-        if (query.length() > MOST_READ) {
-            return read(query);
-        }
         Endpoint endpoint = KNOWN.get(query);
         if (endpoint == null) {
             endpoint = read(query);

@@ -30,6 +30,8 @@ final class Transfers {
     private final Map<Context.Key, Context> contexts = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
     private final Cap watching = new Cap();
+    /** The same of responses that arrive where nothing of the application has been seen yet: these cost others nothing. */
+    private final Cap searching = new Cap();
     /** The same of responses whose objects are counted only, as there are samples enough: do these stand for others? */
     private final Cap counting = new Cap();
 
@@ -100,7 +102,7 @@ final class Transfers {
                     if (!context.rows.isEmpty() && counting.isWithin(options.armsPerSecond)) {
                         look(root, context, thread);
                     }
-                } else if (watching.isWithin(options.armsPerSecond)) {
+                } else if ((context.rows.isEmpty() ? searching : watching).isWithin(options.armsPerSecond)) {
                     look(root, context, thread);
                 } else {
                     overCap.add(caller.standsFor);

@@ -17,12 +17,20 @@ final class Wrappers {
 
     private Wrappers() {}
 
+    /** Whether it is known what objects of the class are there to hold. */
+    static boolean isKnown(String className) {
+        return !methods(className).isEmpty();
+    }
+
+    private static List<String> methods(String className) {
+        return className.startsWith("co.elastic.clients.elasticsearch.") ? OF_ELASTICSEARCH
+                : OF_SPRING.getOrDefault(className, List.of());
+    }
+
     /** What the object is there to hold; empty: it is no such object, or holds nothing. */
     static List<Object> content(Object object, String className) {
-        List<String> methods = className.startsWith("co.elastic.clients.elasticsearch.") ? OF_ELASTICSEARCH
-                : OF_SPRING.getOrDefault(className, List.of());
         List<Object> content = new ArrayList<>();
-        for (String method : methods) {
+        for (String method : methods(className)) {
             Object held = Asked.of(object, method);
             if (held != null) {
                 content.add(held);

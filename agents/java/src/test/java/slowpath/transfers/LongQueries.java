@@ -34,6 +34,7 @@ public final class LongQueries {
     }
 
     public static void main(String[] arguments) {
+        nanoseconds(union(80)); // Until the code is compiled.
         double ofMany = nanoseconds(union(80));
         System.out.println(ofMany / nanoseconds(union(10)));
         System.out.println(nanoseconds(union(100_000)) / ofMany);
