@@ -48,6 +48,14 @@ class WhatCannotBe(unittest.TestCase):
                                  check=True, capture_output=True, text=True, timeout=60)
             self.assertNotIn("'remote' has", ran.stderr)
 
+    def test_an_annotation_that_does_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run(["java", f"-javaagent:{AGENT}=report={folder}/report.jsonl", "-cp", CLASSES,
+                                  "corners.Overloads", "1"], check=True, capture_output=True, text=True, timeout=60)
+            self.assertEqual([line for line in ran.stderr.splitlines() if line.startswith("slowpath:")],
+                             ["slowpath: @RemoteObject on corners.Overloads$Source#fetch does nothing, as it has no code "
+                              "(hint: on the methods that implement it)"])
+
     def test_no_native_library(self):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.jsonl"
@@ -234,11 +242,14 @@ class ConfigurationFile(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             files = [Path(folder) / name for name in ("there", "wrong", "right")]
             for file, paths in zip(files, (100, "many", 300)):
-                file.write_text(f"rate=1\narms-per-second={7 if file == files[0] else 8}\npaths-per-second={paths}\n")
+                file.write_text(f"rate=1\narms-per-second={7 if file == files[0] else 8}\npaths-per-second={paths}\n"
+                                f"samples={500 if file == files[2] else 400}\n")
             ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Reloaded", *files], check=True,
                                  capture_output=True, text=True, timeout=60)
             self.assertEqual(ran.stdout.splitlines(), ["1.0 7 100", "1.0 7 100", "1.0 8 300"])
             self.assertIn("'paths-per-second' is many (hint: a number from 1 to 1000000000)", ran.stderr)
+            late = [line for line in ran.stderr.splitlines() if "says of" in line]
+            self.assertRegex(*late, "says of samples is not taken over while the program runs \\(hint: start it again\\)$")
 
     def test_rate_is_taken_over_while_it_runs(self):
         with tempfile.TemporaryDirectory() as folder:

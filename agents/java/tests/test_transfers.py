@@ -461,7 +461,8 @@ class ByRegisters(unittest.TestCase):
         def check(process, attached):
             self.assertEqual(attached, (0, f"slowpath: process {process}: the report is {folder}/report.jsonl\n"))
             self.assertEqual(corners.attach(process, ""), (
-                3, f"slowpath: process {process}: transfers are not watched: an agent is there already\n"))
+                3, f"slowpath: process {process}: transfers are watched already, by another agent: this one does "
+                "nothing (hint: the file that the other's 'config' names changes some of its options)\n"))
         with tempfile.TemporaryDirectory() as folder:
             corners.run("java", ["-XX:+UseG1GC"], "auto", Path(folder), least=200, attached=check).check(self)
 

@@ -98,6 +98,7 @@ fn left_out(left_out: &LeftOut) -> String {
     let LeftOut {
         responses_without_context,
         responses_without_objects,
+        responses_not_looked_into,
         failures,
         classes_not_rewritten,
         reads_unseen,
@@ -113,6 +114,10 @@ fn left_out(left_out: &LeftOut) -> String {
             responses_without_objects,
             "responses stand nowhere below: no objects of the application were seen where they arrive",
         ),
+        (
+            responses_not_looked_into,
+            "responses stand nowhere below: none of those that arrive there was looked into",
+        ),
         (failures, "responses could not be looked into"),
         (
             classes_not_rewritten,
@@ -125,7 +130,7 @@ fn left_out(left_out: &LeftOut) -> String {
         (too_many, "objects were not watched: too many were"),
         (
             registers_busy,
-            "objects were not watched: no debug register was free",
+            "objects were not watched: no debug register was free, or `aiming-share` was used up",
         ),
     ];
     let told = counts.iter().filter(|(count, _)| *count > 0);
@@ -135,7 +140,7 @@ fn left_out(left_out: &LeftOut) -> String {
 
 /// What to do where nothing can be told; nothing where what was left out says why.
 fn why_none(left_out: &LeftOut) -> &'static str {
-    if left_out.responses_without_objects > 0 {
+    if left_out.responses_without_objects > 0 || left_out.responses_not_looked_into > 0 {
         return "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many \
                 responses are looked into (`rate`, `arms-per-second`)\n";
     }

@@ -46,8 +46,11 @@ pub struct Report {
 pub struct LeftOut {
     /// Responses that stand in no row, as there are too many contexts.
     pub responses_without_context: u64,
-    /// Responses that stand in no row, as no objects of the application were seen where they arrive.
+    /// Responses that stand in no row, as no objects of the application were seen in those that were looked into where
+    /// they arrive.
     pub responses_without_objects: u64,
+    /// Responses that stand in no row, as none of those that arrive there was looked into.
+    pub responses_not_looked_into: u64,
     /// Responses that an agent failed to look into.
     pub failures: u64,
     /// Classes whose reads are not seen; nothing that they read was watched.
@@ -56,7 +59,7 @@ pub struct LeftOut {
     pub reads_unseen: u64,
     /// Objects that were not watched as too many were.
     pub too_many: u64,
-    /// Objects that were not watched as no debug register was free.
+    /// Objects that were not watched as no debug register was free, or too much time was spent on aiming them.
     pub registers_busy: u64,
 }
 
@@ -66,12 +69,17 @@ impl LeftOut {
             let counts = processes.iter().map(|process| count(&process.head));
             counts.fold(0, u64::saturating_add)
         };
+        let without_classes = |are_those: fn(&Context) -> bool| {
+            let contexts = processes.iter().flat_map(|process| &process.contexts);
+            let responses = contexts
+                .filter(|context| context.classes.is_empty() && are_those(context))
+                .map(|context| context.responses);
+            responses.fold(0, u64::saturating_add)
+        };
         Self {
             responses_without_context: sum(|head| head.responses_without_context),
-            responses_without_objects: (processes.iter())
-                .flat_map(|process| &process.contexts)
-                .filter(|context| context.classes.is_empty())
-                .fold(0, |all, context| all.saturating_add(context.responses)),
+            responses_without_objects: without_classes(|context| context.looked_into > 0),
+            responses_not_looked_into: without_classes(|context| context.looked_into == 0),
             failures: sum(|head| head.failures),
             classes_not_rewritten: sum(|head| head.classes_not_rewritten),
             reads_unseen: sum(|head| head.not_watched.reads_unseen),

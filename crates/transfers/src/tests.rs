@@ -590,10 +590,13 @@ fn what_agents_left_out_is_added_up() {
     process.head.not_watched.registers_busy = 7;
     let mut without = process.contexts[0].clone();
     without.classes.clear();
-    process.contexts.push(without);
+    let mut passed_over = without.clone();
+    (passed_over.responses, passed_over.looked_into) = (7, 0);
+    process.contexts.extend([without, passed_over]);
     let report = Report::new(&[process.clone(), process], 0);
     let expected = LeftOut {
         responses_without_objects: 200,
+        responses_not_looked_into: 14,
         failures: 4,
         reads_unseen: 6,
         registers_busy: 14,

@@ -209,6 +209,7 @@ export function transfers() {
     left_out: {
       responses_without_context: 0,
       responses_without_objects: 0,
+      responses_not_looked_into: 0,
       failures: 0,
       classes_not_rewritten: 0,
       reads_unseen: 0,

@@ -14,6 +14,7 @@ import {
 const NOTHING = {
   responses_without_context: 0,
   responses_without_objects: 0,
+  responses_not_looked_into: 0,
   failures: 0,
   classes_not_rewritten: 0,
   reads_unseen: 0,
@@ -25,7 +26,7 @@ test('only what was left out is told', () => {
   expect(wordsLeftOut(NOTHING)).toEqual([]);
   expect(wordsLeftOut({ ...NOTHING, registers_busy: 1234, failures: 2 })).toEqual([
     '2 responses could not be looked into',
-    '1\u202f234 objects were not watched: no debug register was free',
+    '1\u202f234 objects were not watched: no debug register was free, or aiming-share was used up',
   ]);
 });
 

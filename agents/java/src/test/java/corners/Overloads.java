@@ -11,6 +11,11 @@ public final class Overloads {
         int read = 1;
     }
 
+    interface Source {
+        @RemoteObject
+        Item fetch();
+    }
+
     private Overloads() {}
 
     static Item fetch() {
@@ -41,7 +46,8 @@ public final class Overloads {
     public static void main(String[] arguments) {
         double sum = 0;
         for (int response = Integer.parseInt(arguments[0]); response > 0; response--) {
-            sum += fetch().read + fetch(1) + fetch(1L) + fetch(1.0) + fetch(new Item())[0].read + annotated(1);
+            Source source = Overloads::fetch;
+            sum += source.fetch().read + fetch(1) + fetch(1L) + fetch(1.0) + fetch(new Item())[0].read + annotated(1);
         }
         System.out.println("sum " + sum);
     }

@@ -27,11 +27,13 @@ public final class Agent {
      * @param isRunning whether the application runs already, so that its classes can get no fields any more
      * @return where the report will be
      * @throws IllegalArgumentException with a sentence for the user, if what they ask for makes no sense or cannot be
+     * @throws IllegalStateException with one, if an agent is there already
      */
     public static synchronized String start(String arguments, Instrumentation instrumentation, boolean isRunning)
             throws UnmodifiableClassException {
         if (Hooks.transfers != null) {
-            throw new IllegalArgumentException("an agent is there already");
+            throw new IllegalStateException("transfers are watched already, by another agent: this one does nothing "
+                    + "(hint: the file that the other's 'config' names changes some of its options)");
         }
         Options options = Options.parse(arguments);
         if (isRunning && options.backend.equals("mask")) {

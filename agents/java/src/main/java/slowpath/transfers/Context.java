@@ -31,7 +31,7 @@ final class Context {
     /** Those that were looked into, and those of them that were too large, or of too many classes, to be seen whole. */
     final LongAdder looked = new LongAdder();
     final LongAdder tooLarge = new LongAdder();
-    /** Those that held only what is not the application's. */
+    /** Those that held something, and nothing of the application's that travels. */
     final LongAdder fruitless = new LongAdder();
     final Map<DataClass.Shape, Row> rows = new ConcurrentHashMap<>();
 

@@ -285,8 +285,9 @@ final class HookedMethods {
         for (String implemented : file.getInterfaces()) {
             ofClass.addAll(hooks.getOrDefault(implemented, List.of()));
         }
-        annotated(file).forEach((annotated, endpoint) -> ofClass.add(new Hook(
-                (method, type) -> annotated.equals(method + type), (access, of, method, type, code) ->
+        Map<String, String> annotated = annotated(file);
+        annotated.forEach((one, endpoint) -> ofClass.add(new Hook(
+                (method, type) -> one.equals(method + type), (access, of, method, type, code) ->
                         around(client("@RemoteObject").begin("call", nothing(), nothing(), text(endpoint)))
                         .of(access, of, method, type, code), "")));
         if (ofClass.isEmpty()) {
@@ -304,6 +305,10 @@ final class HookedMethods {
             public MethodVisitor visitMethod(int access, String method, String type, String sign, String[] thrown) {
                 MethodVisitor code = super.visitMethod(access, method, type, sign, thrown);
                 if ((access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE | Opcodes.ACC_BRIDGE)) != 0) {
+                    if ((access & Opcodes.ACC_BRIDGE) == 0 && annotated.containsKey(method + type)) {
+                        System.err.println("slowpath: @RemoteObject on " + owner.replace('/', '.') + "#" + method
+                                + " does nothing, as it has no code (hint: on the methods that implement it)");
+                    }
                     return code;
                 }
                 Hook first = null;

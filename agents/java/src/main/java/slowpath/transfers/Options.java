@@ -15,9 +15,11 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 final class Options {
     /** In the order of the README. */
@@ -26,6 +28,9 @@ final class Options {
     /** Those that may be given more than once, as each time adds to them. */
     private static final Set<String> LISTS = Set.of("packages", "exclude", "remote");
     private static final Set<String> OF_BENCHMARK = Set.of("call-paths", "counting");
+    /** Those that are taken over while the application runs. */
+    private static final Set<String> CHANGING =
+            Set.of("rate", "arms-per-second", "paths-per-second", "call-paths", "counting");
 
     /** The share of responses that may be watched, 0 to 1. */
     volatile double rate;
@@ -52,6 +57,8 @@ final class Options {
     private final Map<String, String> given;
     private final Path file;
     private FileTime fileRead;
+    /** What was asked for when it was last read. */
+    private Map<String, String> asked;
     /** Whether it was said that it could not be read, or makes no sense, since it last did. */
     private boolean isRefused;
 
@@ -59,6 +66,7 @@ final class Options {
         this.given = given;
         this.file = file;
         Map<String, String> all = withFile();
+        asked = all;
         adjust(all);
         backend = choice(all, "backend", "auto", "mask", "watchpoints");
         aimingShare = number(all, "aiming-share", 0.05, 0.001, 1);
@@ -112,7 +120,10 @@ final class Options {
         }
         try {
             if (!Files.getLastModifiedTime(file).equals(fileRead)) {
-                adjust(withFile());
+                Map<String, String> all = withFile();
+                adjust(all);
+                sayWhatIsLate(all);
+                asked = all;
             }
             isRefused = false;
         } catch (IOException | IllegalArgumentException cause) {
@@ -121,6 +132,16 @@ final class Options {
                 System.err.println("slowpath: " + file + " is not taken over: "
                         + (cause instanceof IOException ? cause.toString() : cause.getMessage()));
             }
+        }
+    }
+
+    private void sayWhatIsLate(Map<String, String> all) {
+        Set<String> late = new TreeSet<>(KEYS);
+        late.removeAll(CHANGING);
+        late.removeIf(key -> Objects.equals(all.get(key), asked.get(key)));
+        if (!late.isEmpty()) {
+            System.err.println("slowpath: what " + file + " says of " + String.join(", ", late)
+                    + " is not taken over while the program runs (hint: start it again)");
         }
     }
 

@@ -40,7 +40,8 @@ public final class Premain {
                     .getMethod("start", String.class, Instrumentation.class, boolean.class)
                     .invoke(null, arguments, instrumentation, isRunning);
         } catch (InvocationTargetException cause) {
-            return notWatched(cause.getCause());
+            return cause.getCause() instanceof IllegalStateException
+                    ? cause.getCause().getMessage() : notWatched(cause.getCause());
         } catch (Exception | LinkageError cause) {
             return notWatched(cause);
         }
