@@ -21,7 +21,7 @@ final class Cap {
     synchronized boolean isWithin(int perSecond) {
         long now = System.nanoTime();
         if (now - begin >= SECOND) {
-            expected = Math.max(arrived + arrived / 4, expected - expected / 64);
+            expected = Math.max(arrived + arrived / 4, expected - (expected + 63) / 64);
             begin = now;
             arrived = 0;
             chosen = 0;
