@@ -202,7 +202,9 @@ impl<'run> Work<'run> {
                     wake: Some(wake),
                     call,
                     ..
-                } => match self.worker(wake, wait).filter(|(at, _)| *at > idle) {
+                } => match self.worker(wake).filter(|(at, _)| *at > idle) {
+                    // Who waits gives it to nobody meanwhile, but may have a lock, too.
+                    Some((_, from)) if wait.waiter == Some(from) => {}
                     Some((at, from)) => {
                         given = Some(HandOver {
                             at,
@@ -243,13 +245,13 @@ impl<'run> Work<'run> {
         ran.get() * MOST_RUNNING <= range.length().get()
     }
 
-    /// Who woke somebody and when, if that is a thread which worked for the request last, and not the one that waits.
-    fn worker(&self, wake: WakeUp, wait: &Wait) -> Option<(Timestamp, ThreadId)> {
+    /// Who woke somebody and when, if that is a thread which worked for the request last.
+    fn worker(&self, wake: WakeUp) -> Option<(Timestamp, ThreadId)> {
         let Waker::Thread(thread) = wake.by else {
             return None;
         };
         // Nobody gives anything by a signal.
-        if wake.for_signal || wait.waiter == Some(thread) {
+        if wake.for_signal {
             return None;
         }
         let at = wake.begin;

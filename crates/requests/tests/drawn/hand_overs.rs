@@ -529,6 +529,19 @@ fn who_waits_gives_it_to_nobody_meanwhile() {
     );
     let told = path_of(&joined(&by_y, file).0);
     assert!(told.contains("\n180 wake-up y x\n"), "{told}");
+    // Nor where it had a lock for which that one waited before it took the request up.
+    let locked = with(
+        &by_y,
+        "1 188 attach x 1.2",
+        "1 187 call futex\n 1 188 switch x:S -\n 1 190 switch - x\n 1 191 ret futex\n 1 192 attach x 1.2",
+    );
+    let locked = with(
+        &locked,
+        "0 115 call epoll_wait\n        0 120 switch a:S -",
+        "0 189 wake x\n 0 194 call epoll_wait\n 0 195 switch a:S -",
+    );
+    let told = path_of(&joined(&locked, file).0);
+    assert!(told.contains("\n180 wake-up y x\n"), "{told}");
 }
 
 /// What another thread had in between was given back to it, though it did not wait meanwhile.
