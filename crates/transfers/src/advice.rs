@@ -178,7 +178,16 @@ impl Advice {
         let perhaps = perhaps_used(class, fields);
         let mut text = if !never.is_empty() && perhaps >= 1.0 {
             let is_certain = not_yet.is_empty();
-            let used = of(&[Use::Always, Use::Sometimes]);
+            // What only censored objects used, most did only if most are such ones.
+            let of_most = (class.fields.iter().zip(fields)).filter(|(field, row)| match row.kind {
+                Use::Always | Use::Sometimes => true,
+                Use::Censored => {
+                    let all = field.decided().saturating_add(field.censored);
+                    field.censored_used > all / 2
+                }
+                _ => false,
+            });
+            let used: Vec<&str> = of_most.map(|(_, row)| row.name.as_str()).collect();
             let what = match (used.as_slice(), printed.is_empty()) {
                 ([], true) if is_certain => {
                     "hardly any of these objects is read: ask for those that are".to_owned()

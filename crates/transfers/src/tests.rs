@@ -406,6 +406,29 @@ fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     );
 }
 
+/// Unless most objects are censored.
+#[test]
+fn of_most_objects_is_not_read_what_only_censored_ones_used() {
+    let check = |censored: u64, expected: &str| {
+        let mut process = process("id 385 0 0 8\n seat 0 0 385 8 1\n name 0 0 385 8");
+        let class = &mut process.contexts[0].classes[0];
+        class.objects = 2000 * class.responses;
+        class.censored = censored;
+        for field in &mut class.fields {
+            field.censored = censored;
+            field.censored_used = field.censored_used.min(1) * censored;
+        }
+        let text = Report::new(&[process], 0).transfers.remove(0).advice.text;
+        assert!(text.starts_with(expected), "{text}");
+        assert!(
+            text.contains("; only in objects that are censored: `seat`"),
+            "{text}"
+        );
+    };
+    check(300, "of most objects only `id` is read: ");
+    check(4000, "of most objects only `id` and `seat` are read: ");
+}
+
 #[test]
 fn bytes_in_vain_are_those_of_objects_in_which_nothing_read_them() {
     let row = row("to 400 0 0 20
