@@ -23,7 +23,9 @@ that of the JVM's compilers, which come back for minutes, for a block or two, an
 Before its visits each JVM has a rehearsal, as options that are new to it make it compile code again.
 An hour of all this tells of processor time, but hardly of p99, which rare pauses make: for that, `--only-default` asks for
 nothing else, of one backend, with as many clients as are asked for. With `--rate 0` requests wait for each other all the
-time, which p99 tells then. `--control` compares switched off with itself, too: what shows there is the bench's own.
+time, which p99 tells then. `--control` compares switched off with itself, too: what shows there is the bench's own. Where a
+machine's speed changes from minute to minute, many short blocks tell more than few long ones (`--seconds 3 --lead 1 --turns 4`),
+if there are requests enough for what is compiled again.
 Ends with all bounds and whether they hold, and with status 1 where one does not."""
 import argparse
 import contextlib
@@ -46,8 +48,6 @@ AGENT = HERE.parent / "target/slowpath-transfers.jar"
 CLASSES = HERE.parent / "target/test-classes"
 SERVICES = HERE / "services/target/services.jar"
 STARTS = 5
-# Until clients are connected, the agent has read changed options, and the JVM has compiled again what runs otherwise now.
-LEAD_SECONDS = 3
 # A JVM is warm when the medians of processor time per request of its last blocks, by thirds, differ by less than this, and
 # its compilers have had no more than that of its processor time in them: while they are at work, it stands still for a
 # time, at three times of what it comes to.
@@ -123,14 +123,17 @@ class Load:
     """Clients, in a process that lives on, so that it is warm; so many requests a second (0: each client asks as soon as it is
     answered), in blocks of so many seconds."""
 
-    def __init__(self, rate, seconds):
-        self.rate, self.seconds = rate, seconds
+    def __init__(self, rate, seconds, lead):
+        """@param lead: so many seconds of each block are not measured: until clients are connected, the agent has read changed
+        options, and the JVM has compiled again what runs otherwise now"""
+        self.rate, self.seconds, self.lead = rate, seconds, lead
         self.process = subprocess.Popen(["java", "-cp", CLASSES, "load.Load"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
-    def run(self, service, clients, lead=LEAD_SECONDS, seconds=None):
+    def run(self, service, clients, lead=None, seconds=None):
         """Of the service: microseconds of processor per request, and of latency, p50 and p99; and those of compilers."""
-        self.process.stdin.write(f"{service.port} {clients} {self.rate} {lead} {seconds or self.seconds} /one/{{}}\n")
+        self.process.stdin.write(f"{service.port} {clients} {self.rate} {lead or self.lead} {seconds or self.seconds} "
+                                 "/one/{}\n")
         self.process.stdin.flush()
         self.process.stdout.readline()
         before = service.used()
@@ -214,10 +217,11 @@ def blocks(load, agent, plain, clients, modes):
         yield mode, service.block(load, clients, options)
 
 
-def visit(load, agent, plain, clients, modes):
-    """Forwards and backwards. By mode: means of both, by measure. Compilers' time, which may be none, has no part in them."""
+def visit(load, agent, plain, clients, modes, turns):
+    """So many times forwards and backwards. By mode: means of all, by measure. Compilers' time, which may be none, has no part in
+    them."""
     measured = {}
-    for mode, block in blocks(load, agent, plain, clients, (*modes, *reversed(modes))):
+    for mode, block in blocks(load, agent, plain, clients, (*modes, *reversed(modes)) * turns):
         measured.setdefault(mode, []).append(block[:len(MEASURES)])
     return {mode: [math.exp(statistics.mean(math.log(value) for value in values)) for values in zip(*each)]
             for mode, each in measured.items()}
@@ -333,7 +337,7 @@ def measure(asked, load, kinds):
         return ["no agent", "off", "default", "every response", *control]
     for backend, pairs in kinds.items():
         for agent, plain in pairs:
-            for _ in blocks(load, agent, plain, max(asked.clients), modes(backend, True)):
+            for _ in blocks(load, agent, plain, max(asked.clients), modes(backend, True) * asked.turns):
                 pass
     for number in range(asked.visits):
         # What is on by default is what the hour is to tell of; the rest is measured in a third of visits.
@@ -346,7 +350,7 @@ def measure(asked, load, kinds):
                 ordered.reverse()
             for jvm, (agent, plain) in enumerate(pairs):
                 for clients in asked.clients:
-                    visits[backend][clients][jvm].append(visit(load, agent, plain, clients, ordered))
+                    visits[backend][clients][jvm].append(visit(load, agent, plain, clients, ordered, asked.turns))
     for backend, of_backend in visits.items():
         say_all(backend, of_backend)
 
@@ -356,6 +360,8 @@ def given():
     parser.add_argument("--jvms", type=int, default=5, help="JVMs of each kind")
     parser.add_argument("--visits", type=int, default=3, help="of each JVM")
     parser.add_argument("--seconds", type=int, default=6, help="of a block")
+    parser.add_argument("--lead", type=float, default=3, help="seconds before each block that are not measured")
+    parser.add_argument("--turns", type=int, default=1, help="forwards and backwards so many times a visit")
     parser.add_argument("--rate", type=int, default=1200,
                         help="requests per second; 0: each client asks as soon as it is answered")
     parser.add_argument("--clients", type=int, nargs="+", default=[16, 200])
@@ -380,7 +386,7 @@ def main():
         if not asked.only_default:
             singles(folder)
             starts(folder, tickets)
-        load = run(Load(asked.rate, asked.seconds))
+        load = run(Load(asked.rate, asked.seconds, asked.lead))
         kinds = {}
         for backend in [asked.only_default] if asked.only_default else ["mask", "watchpoints"]:
             if backend == "watchpoints" and not corners.has_registers():

@@ -27,7 +27,8 @@ class Chosen(unittest.TestCase):
     def test_answers_without_objects(self):
         """None of them keeps later ones from being seen; most of those that only hold what is not the application's are
         passed over."""
-        for without, least, most in (("nothing", 7000, 7000), ("others", 100 + 1000, 100 + 200 + 2000)):
+        for without, least, most in (("nothing", 7000, 7000), ("others", 100 + 1000, 100 + 200 + 2000),
+                                     ("count", 100 + 1000, 100 + 200 + 2000)):
             (context,) = self.look("Polls", without, "5000", options=",arms-per-second=1000000")
             self.assertTrue(least <= context["looked_into"] <= most, (without, context))
             (row,) = context["classes"]

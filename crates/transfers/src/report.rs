@@ -365,8 +365,8 @@ impl Weights {
 }
 
 /// The share of a field's bytes that objects have which do not use it. Not the share of these objects, as they may be
-/// shorter or longer than those that do. Of censored objects, those that used it did not carry it in vain, and the others count
-/// as decided ones do on average, since reports do not tell their weights.
+/// shorter or longer than those that do. Of censored objects the same share, but not of those that used it: reports do not tell
+/// their weights, and what they used later nobody saw.
 fn in_vain(field: &Field, utilisation: Share) -> f64 {
     let of_decided = match &field.weighted {
         Some(weighted) if weighted.bytes_decided > 0 => {
@@ -374,8 +374,12 @@ fn in_vain(field: &Field, utilisation: Share) -> f64 {
         }
         _ => 1.0 - utilisation.share,
     };
-    let all = field.decided().saturating_add(field.censored);
-    of_decided * (1.0 - ratio(field.censored_used.min(all), all))
+    let censored = ratio(
+        field.censored,
+        field.decided().saturating_add(field.censored),
+    );
+    let of_censored = of_decided.min(1.0 - ratio(field.censored_used, field.censored));
+    of_decided * (1.0 - censored) + of_censored * censored
 }
 
 fn field_row(class: &Class, field: &Field) -> FieldRow {

@@ -177,10 +177,11 @@ fn what_was_read_in_censored_objects_is_needed() {
 fn bytes_of_censored_objects_that_were_read_are_not_in_vain() {
     let row = row("id 15 0 0 20
                    seat 0 0 15 8 5
-                   price 5 0 10 6 2");
-    // Two objects in a response: of 20 objects 15 do not need a seat. Two of five censored ones needed a price; of the others and
-    // the decided ones, two in three do not.
-    let expected = 2.0 * (8.0 * 15.0 / 20.0 + 6.0 * 10.0 / 15.0 * 18.0 / 20.0);
+                   price 5 0 10 6 2
+                   from 5 0 10 4 1");
+    // Two objects in a response: of 20 objects 15 do not need a seat. Of the decided ones two in three need no price; two of five
+    // censored ones did. Only one of them needed `from`, so of the others as many may have later as of the decided ones.
+    let expected = 2.0 * (8.0 * 15.0 / 20.0 + 6.0 * (10.0 + 3.0) / 20.0 + 4.0 * 10.0 / 15.0);
     assert!(
         (row.wasted_bytes_per_response - expected).abs() < 1e-9,
         "{row:?}"

@@ -1,11 +1,12 @@
 /*
  * A program that asks for "remote" objects (`paths.Polls#fetch`, option `remote`), and gets none so many times, or only what is
- * not its own; then one each time. Or gets one at one place ten times a second, and at another one none, much more often.
- *   java paths.Polls nothing|others TIMES
+ * not its own, or a count; then one each time. Or gets one at one place ten times a second, and at another one none, much more often.
+ *   java paths.Polls nothing|others|count TIMES
  *   java paths.Polls both SECONDS
  */
 package paths;
 
+import co.elastic.clients.elasticsearch.core.CountResponse;
 import java.util.List;
 
 public final class Polls {
@@ -42,7 +43,8 @@ public final class Polls {
             System.out.println(both(Integer.parseInt(arguments[1])));
             return;
         }
-        List<?> without = arguments[0].equals("others") ? List.of("a text") : List.of();
+        List<?> without = arguments[0].equals("others") ? List.of("a text")
+                : arguments[0].equals("count") ? List.of(new CountResponse()) : List.of();
         int times = Integer.parseInt(arguments[1]);
         int sum = 0;
         for (int time = 0; time < times + LATER; time++) {

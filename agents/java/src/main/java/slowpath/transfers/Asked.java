@@ -26,12 +26,20 @@ final class Asked {
             return null;
         }
         try {
-            Optional<Method> found = METHODS.get(object.getClass())
-                    .computeIfAbsent(method, name -> Optional.ofNullable(find(object.getClass(), name)));
+            Optional<Method> found = known(object.getClass(), method);
             return found.isEmpty() ? null : found.get().invoke(object);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError cause) {
             return null;
         }
+    }
+
+    /** Whether objects of the class have such a method. */
+    static boolean has(Class<?> type, String method) {
+        return known(type, method).isPresent();
+    }
+
+    private static Optional<Method> known(Class<?> type, String method) {
+        return METHODS.get(type).computeIfAbsent(method, name -> Optional.ofNullable(find(type, name)));
     }
 
     /** Of a public class or interface, as methods of others cannot be called. */

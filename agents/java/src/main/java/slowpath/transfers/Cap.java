@@ -1,7 +1,7 @@
 /*
  * Which of what arrives is chosen, of at most so many a second: each is as likely as the others of its second. Were it the
- * first ones, the calls that a loop begins with would stand for all of them. How many come is expected from the last minute;
- * of what comes beyond that and a quarter more, nothing is chosen.
+ * first ones, the calls that a loop begins with would stand for all of them. How many come is expected from the
+ * seconds before; of what comes beyond that and a quarter more, and of the first second, it is the first ones.
  */
 package slowpath.transfers;
 
@@ -21,7 +21,7 @@ final class Cap {
     synchronized boolean isWithin(int perSecond) {
         long now = System.nanoTime();
         if (now - begin >= SECOND) {
-            expected = Math.max(arrived + arrived / 4, expected - (expected + 63) / 64);
+            expected = Math.max(arrived + arrived / 4, expected - (expected + 15) / 16);
             begin = now;
             arrived = 0;
             chosen = 0;

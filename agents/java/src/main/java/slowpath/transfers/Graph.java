@@ -95,7 +95,7 @@ final class Graph {
         if (object instanceof Object[]) {
             openAll(Arrays.asList((Object[]) object));
         } else if (Opaque.is(object)) {
-            isEmpty &= Wrappers.isKnown(type.getName());
+            isEmpty &= Wrappers.isKnown(type);
             openAll(Wrappers.content(object, type.getName()));
         } else if (object instanceof Collection) {
             openAll((Collection<?>) object);

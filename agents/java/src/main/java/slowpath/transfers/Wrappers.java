@@ -17,9 +17,14 @@ final class Wrappers {
 
     private Wrappers() {}
 
-    /** Whether it is known what objects of the class are there to hold. */
-    static boolean isKnown(String className) {
-        return !methods(className).isEmpty();
+    /** Whether objects of the class are there to hold others: a search is, a count is not. */
+    static boolean isKnown(Class<?> type) {
+        for (String method : methods(type.getName())) {
+            if (Asked.has(type, method)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static List<String> methods(String className) {
