@@ -50,7 +50,8 @@ impl<'run> AllHosts<'run> {
             while waits.pop_if(is_over).is_some() {}
             if piece.depth > 0 && waits.last().is_none_or(|wait| wait.depth < piece.depth) {
                 let before = path.steps.iter().rposition(|step| {
-                    let is_its_own = step.piece.thread == piece.thread;
+                    let is_its_own =
+                        (step.piece.host, step.piece.thread) == (piece.host, piece.thread);
                     step.piece.depth < piece.depth || step.piece.depth == piece.depth && !is_its_own
                 });
                 let first = path.steps.get(before.map_or(0, |place| place + 1));
@@ -58,7 +59,7 @@ impl<'run> AllHosts<'run> {
                 waits.push(Wait {
                     depth: piece.depth,
                     waiter: before
-                        .filter(|step| step.piece.depth < piece.depth)
+                        .filter(|step| step.piece.depth < piece.depth && step.piece.host == of.host)
                         .map(|step| step.piece.thread),
                     since: first.unwrap_or(&step).piece.range.begin,
                     followed_to: Timestamp::MAX,
@@ -197,6 +198,14 @@ impl<'run> Work<'run> {
             match stretch.doing {
                 Doing::Running { .. } => ran += range.length(),
                 Doing::Preempted | Doing::WaitingForCpu => {}
+                // Nobody gives anything by a signal.
+                Doing::Blocked {
+                    wake:
+                        Some(WakeUp {
+                            for_signal: true, ..
+                        }),
+                    ..
+                } => {}
                 // Whoever works for the request may only have had a lock, after another one gave the thread the request.
                 Doing::Blocked {
                     wake: Some(wake),
@@ -250,10 +259,6 @@ impl<'run> Work<'run> {
         let Waker::Thread(thread) = wake.by else {
             return None;
         };
-        // Nobody gives anything by a signal.
-        if wake.for_signal {
-            return None;
-        }
         let at = wake.begin;
         let before = Timestamp::from_ns(at.ns().saturating_sub(LEFT_AROUND.get() as i64));
         let before = TimeRange::new(before, at);
@@ -311,14 +316,14 @@ impl<'run> Work<'run> {
             later_links.push(link);
         }
         // Who wakes a thread that has not left its processor yet is on no walk.
-        let is_told = (later_links.iter()).any(|link| link.at == last.at && link.to == last.to);
+        let is_its = |link: &BareLink<'_>| (link.hosts[1], link.to) == (of.host, last.to);
+        let is_told = (later_links.iter()).any(|link| link.at == last.at && is_its(link));
         let mut outer = Vec::new();
         while let Some(link) = path.links.pop_if(|link| link.at >= begin) {
             outer.extend((link.at == begin).then_some(link));
         }
         if begin == since {
-            let is_entry = |link: &BareLink<'_>| link.to == last.to;
-            outer.drain(..outer.iter().position(is_entry).unwrap_or(0));
+            outer.drain(..outer.iter().position(is_its).unwrap_or(0));
             if let Some((entry, first)) = outer.first_mut().zip(chain.last()) {
                 entry.to = first.from;
             }

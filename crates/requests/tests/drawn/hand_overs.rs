@@ -477,6 +477,12 @@ fn a_signal_gives_nobody_a_request() {
     let signal = "1 170 wake c\n 1 170 signal c\n 2 172 switch - c\n 2 173 call futex\n 2 174 switch c:S -\n 1 200 wake c";
     let signal = with(&with(HOPS, DISTURBED, ""), "1 200 wake c", signal);
     assert_eq!(path(&signal), path(HOPS));
+    // Nor does it hide who gave it that before.
+    let locked = "2 216 ret futex\n 2 217 call futex\n 2 217 switch c:S -\n 3 218 wake c\n 3 218 signal c\n 2 219 switch - c\n\
+                  2 219 ret futex\n 2 220 attach c 1.1";
+    let locked = with(HOPS, "2 216 ret futex\n    2 220 attach c 1.1", locked);
+    let told = path(&locked);
+    assert!(told.contains("\n115 wait a b\n200 wake-up b c\n"), "{told}");
 }
 
 /// An event loop goes on with other things, and wakes its threads for these, too.
