@@ -1,5 +1,5 @@
-"""What the agent costs (README.md): a single response; then a real Spring Boot service: its start, processor time per
-request, and latencies that clients see. Differences of a few percent are less than those between two JVMs that run the same
+"""What the agent costs (README.md): a single response; a program that computes; then a real Spring Boot service: its start,
+processor time per request, and latencies that clients see. Differences of a few percent are less than those between two JVMs that run the same
 program, as each has compiled it in its own way, and than what a JVM gains in its first minute. So:
 - each JVM is asked until its processor time per request stands still, before anything is measured;
 - what the agent does is compared inside of a JVM: while it serves, the agent is switched (options that may change at run
@@ -197,6 +197,14 @@ def singles(folder):
         print(f"a request with one response, {name}: {int(ran.stdout) / 1000:.2f} us")
 
 
+def computing(folder):
+    """What a program costs that mostly reads fields of its own objects."""
+    for name, agent in (("without the agent", []), ("with it", [f"-javaagent:{AGENT}=report={folder}/bodies.jsonl"])) * 3:
+        ran = subprocess.run(["java", *agent, "-cp", CLASSES, "load.Bodies", "1000000"], check=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+        print(f"a step of five bodies that attract each other, {name}: {int(ran.stdout)} ns")
+
+
 def starts(folder, tickets):
     seconds = {"without the agent": [], "with it": []}
     for number in range(STARTS):
@@ -385,6 +393,7 @@ def main():
         tickets = run(Service(folder, "tickets"))
         if not asked.only_default:
             singles(folder)
+            computing(folder)
             starts(folder, tickets)
         load = run(Load(asked.rate, asked.seconds, asked.lead))
         kinds = {}

@@ -237,6 +237,19 @@ class SeveralTimes(unittest.TestCase):
             self.assertIn("'rate' is given twice (hint: one of them)", ran.stderr)
 
 
+class Compiled(unittest.TestCase):
+    def test_reads_of_fields_are_compiled_without_calls(self):
+        """Compilers leave out methods whose signature has classes that the loader has not looked up: each read would be a call."""
+        for java in corners.javas():
+            with self.subTest(java=java), tempfile.TemporaryDirectory() as folder:
+                ran = subprocess.run([java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining",
+                                      f"-javaagent:{AGENT}=report={folder}/report.jsonl", "-cp", CLASSES, "load.Bodies", "50000"],
+                                     check=True, capture_output=True, text=True, timeout=60)
+                asked = [line for line in ran.stdout.splitlines() if "load.Bodies$Body::slowpath$watched" in line and "@" in line]
+                self.assertTrue(asked)
+                self.assertEqual([line for line in asked if "unloaded" in line], [])
+
+
 class ConfigurationFile(unittest.TestCase):
     def test_a_change_is_taken_over_whole_or_not_at_all(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -45,8 +45,7 @@ final class FieldMask implements Backend {
 
     @Override
     public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
-        Watchable watchable = (Watchable) object;
-        Watched marks = watchable.slowpath$watched();
+        Watched marks = Hooks.watchedOf(object);
         if (marks != null && !marks.becomeSample()) {
             return;
         }
@@ -68,7 +67,7 @@ final class FieldMask implements Backend {
         Row.Chosen chosen = new Row.Chosen(marks, weight);
         row.measure(chosen, values);
         row.arm(chosen);
-        watchable.slowpath$watch(marks);
+        ((Watchable) object).slowpath$watch(marks);
         lifetimes.add(new Sample(object, classNames, chosen, row), ofRequest);
     }
 

@@ -106,7 +106,7 @@ final class FieldReads extends ClassVisitor {
         if (isHolder) {
             int hidden = Opcodes.ACC_PUBLIC | Opcodes.ACC_SYNTHETIC;
             super.visitField(hidden | Opcodes.ACC_TRANSIENT, Watchable.FIELD, WATCHED, null, null).visitEnd();
-            MethodVisitor get = super.visitMethod(hidden, Watchable.GET, "()" + WATCHED, null, null);
+            MethodVisitor get = super.visitMethod(hidden, Watchable.GET, "()Ljava/lang/Object;", null, null);
             get.visitCode();
             get.visitVarInsn(Opcodes.ALOAD, 0);
             get.visitFieldInsn(Opcodes.GETFIELD, name, Watchable.FIELD, WATCHED);

@@ -58,12 +58,7 @@ public final class Hooks {
 
     /** Any method reads a field of an object of the application. */
     public static void read(Object object, int field) {
-        if (object instanceof Watchable) {
-            Watched watched = ((Watchable) object).slowpath$watched();
-            if (watched != null) {
-                watched.read(field);
-            }
-        }
+        read(watchedOf(object), field);
     }
 
     /** A message is asked whether a field is set; where reads are not seen by bytecode. */
@@ -73,11 +68,9 @@ public final class Hooks {
 
     /** Somebody reads a field by reflection. */
     public static void readByReflection(Field field, Object object) {
-        if (object instanceof Watchable) {
-            Watched watched = ((Watchable) object).slowpath$watched();
-            if (watched != null) {
-                fieldMask.readByReflection(watched, field);
-            }
+        Watched watched = watchedOf(object);
+        if (watched != null) {
+            fieldMask.readByReflection(watched, field);
         }
     }
 
@@ -154,7 +147,7 @@ public final class Hooks {
     }
 
     static Watched watchedOf(Object object) {
-        return object instanceof Watchable ? ((Watchable) object).slowpath$watched() : null;
+        return object instanceof Watchable ? (Watched) ((Watchable) object).slowpath$watched() : null;
     }
 
     /** Begin of making text of any object. */

@@ -11,7 +11,11 @@ public interface Watchable {
     String GET = "slowpath$watched";
     String SET = "slowpath$watch";
 
-    Watched slowpath$watched();
+    /**
+     * A {@link Watched}, or null. The type is not in the signature, as JVMs before 21 compile no method into its callers whose
+     * signature has a class that the loader of the method's class has not looked up.
+     */
+    Object slowpath$watched();
 
     void slowpath$watch(Watched watched);
 }
