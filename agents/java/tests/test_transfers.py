@@ -622,6 +622,17 @@ class OtherClasses(unittest.TestCase):
             self.assertEqual([(field["name"], field["used"], field["unused"]) for field in row["fields"]],
                              [("inherited", 40, 0), ("byHandle", 40, 0), ("inherited", 0, 40), ("byHandle", 0, 40)])
 
+    def test_objects_that_look_like_something_else(self):
+        """Only logged, by a toString of a class without fields; numbers of the program's own; values, which are no objects
+        that are too many. What the JVM says of a field of nothing names no field of the agent's."""
+        said, head, contexts = self.run_with("remote=corners.Values#fetch", "corners.Values", "40")
+        self.assertRegex(said, '^Cannot read field "next" because ".*" is null\n$')
+        self.assertEqual(head["failures"], 0)
+        rows = {row["class"].split("$")[1]: row for context in contexts for row in context["classes"]}
+        self.assertEqual([(field["used"], field["printed"]) for field in rows["Logged"]["fields"]], [(0, 40)])
+        self.assertEqual([(field["name"], field["used"]) for field in rows["Money"]["fields"]], [("cents", 40), ("never", 0)])
+        self.assertEqual((rows["Stop"]["objects"], max(context["too_large"] for context in contexts)), (40 * 600, 0))
+
     def test_methods_that_return_numbers(self):
         """They stay as they are, and those of the same name that return objects are seen."""
         said, head, contexts = self.run_with("remote=corners.Overloads#fetch", "corners.Overloads", "40")

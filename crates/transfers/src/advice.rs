@@ -14,6 +14,8 @@ const MOST_NAMED: usize = 5;
 
 /// Where more of all objects are in lengths of responses that samples do not stand for, that is told.
 const MUCH: f64 = 0.05;
+/// Where of more of them the later use is not known, that is told; of more than half, first of all.
+const MANY_UNKNOWN: f64 = 0.1;
 
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -178,16 +180,7 @@ impl Advice {
         let perhaps = perhaps_used(class, fields);
         let mut text = if !never.is_empty() && perhaps >= 1.0 {
             let is_certain = not_yet.is_empty();
-            // What only censored objects used, most did only if most are such ones.
-            let of_most = (class.fields.iter().zip(fields)).filter(|(field, row)| match row.kind {
-                Use::Always | Use::Sometimes => true,
-                Use::Censored => {
-                    let all = field.decided().saturating_add(field.censored);
-                    field.censored_used > all / 2
-                }
-                _ => false,
-            });
-            let used: Vec<&str> = of_most.map(|(_, row)| row.name.as_str()).collect();
+            let used = of(&[Use::Always, Use::Sometimes]);
             let what = match (used.as_slice(), printed.is_empty()) {
                 ([], true) if is_certain => {
                     "hardly any of these objects is read: ask for those that are".to_owned()
@@ -290,9 +283,18 @@ impl Advice {
         if head.is_by_watchpoints() && !never.is_empty() {
             text += "; watchpoints do not see reads after the end of a request";
         }
+        let all = class.decided.saturating_add(class.censored);
+        let is_mostly_unknown = class.censored > class.decided;
+        if !never.is_empty() && class.censored as f64 > MANY_UNKNOWN * all as f64 {
+            let later = later_use(&format!("{} of {all}", class.censored));
+            text = match is_mostly_unknown {
+                true => format!("{later}; of the others: {text}"),
+                false => format!("{text}; {later}"),
+            };
+        }
         Self {
             text,
-            is_needed: !never.is_empty(),
+            is_needed: !never.is_empty() && !is_mostly_unknown,
         }
     }
 
@@ -300,10 +302,7 @@ impl Advice {
         let mut text = match (class.watched, class.censored) {
             (0, _) => "nothing is known: none of its objects has been watched".to_owned(),
             (_, 0) => "nothing is known yet: no object has been collected".to_owned(),
-            (_, censored) => format!(
-                "the later use of {censored} objects is not known: they outlived their requests, were copied, \
-                 or may have been read unseen"
-            ),
+            (_, censored) => later_use(&censored.to_string()),
         };
         let censored = used_so(fields, &[Use::Censored]);
         if !censored.is_empty() {
@@ -314,6 +313,14 @@ impl Advice {
             is_needed: false,
         }
     }
+}
+
+/// What is said of so many objects that are censored.
+fn later_use(objects: &str) -> String {
+    format!(
+        "the later use of {objects} objects is not known: they outlived their requests, were copied, \
+         or may have been read unseen"
+    )
 }
 
 /// Names of the fields of which any of these uses is made.

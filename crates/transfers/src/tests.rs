@@ -407,10 +407,10 @@ fn where_a_response_has_many_objects_one_may_be_looked_for_in_each() {
     );
 }
 
-/// Unless most objects are censored.
+/// Where those are not few, it is not certain either that nothing reads the other fields.
 #[test]
 fn of_most_objects_is_not_read_what_only_censored_ones_used() {
-    let check = |censored: u64, expected: &str| {
+    let check = |censored: u64, begins: &str, later: &str, is_needed: bool| {
         let mut process = process("id 385 0 0 8\n seat 0 0 385 8 1\n name 0 0 385 8");
         let class = &mut process.contexts[0].classes[0];
         class.objects = 2000 * class.responses;
@@ -419,15 +419,28 @@ fn of_most_objects_is_not_read_what_only_censored_ones_used() {
             field.censored = censored;
             field.censored_used = field.censored_used.min(1) * censored;
         }
-        let text = Report::new(&[process], 0).transfers.remove(0).advice.text;
-        assert!(text.starts_with(expected), "{text}");
-        assert!(
-            text.contains("; only in objects that are censored: `seat`"),
+        let advice = Report::new(&[process], 0).transfers.remove(0).advice;
+        let text = advice.text;
+        assert!(text.starts_with(begins), "{text}");
+        let censored = "; only in objects that are censored: `seat`";
+        assert!(text.contains(censored), "{text}");
+        let is_told = text.contains("the later use of ");
+        assert_eq!(
+            (is_told, text.contains(later), advice.is_needed),
+            (!later.is_empty(), true, is_needed),
             "{text}"
         );
     };
-    check(300, "of most objects only `id` is read: ");
-    check(4000, "of most objects only `id` and `seat` are read: ");
+    let of_most = "of most objects only `id` is read: ";
+    check(40, of_most, "", true);
+    check(
+        300,
+        of_most,
+        "; the later use of 300 of 685 objects is not known: ",
+        true,
+    );
+    let first = "the later use of 4000 of 4385 objects is not known: ";
+    check(4000, first, &format!("; of the others: {of_most}"), false);
 }
 
 #[test]

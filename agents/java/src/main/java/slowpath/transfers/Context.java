@@ -22,7 +22,7 @@ final class Context {
     volatile int toldIn;
     final List<StackTraceElement> callPath;
     final Endpoint endpoint;
-    /** Which hook: "spring-rest-template". */
+    /** Which library: "RestTemplate". */
     final String by;
     /** All of them: exactly where each stands for itself, else on average (Shares). */
     final LongAdder responses = new LongAdder();

@@ -21,6 +21,8 @@ final class FieldReads extends ClassVisitor {
     private final ClassLayouts layouts;
     /** Null: the class has and inherits no fields to watch, but it may read those of others. */
     private final ClassLayout layout;
+    /** Whether objects of it, or of what extends it, may be watched. */
+    private final boolean isApplication;
     private final boolean isHolder;
     private final String name;
     private boolean hasFrames;
@@ -30,7 +32,8 @@ final class FieldReads extends ClassVisitor {
         this.loader = loader;
         this.name = name;
         this.layouts = layouts;
-        this.layout = layout != null && layout.holder() != null ? layout : null;
+        isApplication = layout != null;
+        this.layout = isApplication && layout.holder() != null ? layout : null;
         isHolder = this.layout != null && layout.holder() == layout;
     }
 
@@ -64,14 +67,14 @@ final class FieldReads extends ClassVisitor {
                 super.visitFieldInsn(opcode, owner, field, fieldType);
             }
         };
-        if (layout == null || (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) != 0) {
+        if (!isApplication || (access & (Opcodes.ACC_STATIC | Opcodes.ACC_ABSTRACT)) != 0) {
             return reads;
         }
-        if (hasFrames && Enhanced.readsForItself(method)) {
+        if (hasFrames && layout != null && Enhanced.readsForItself(method)) {
             return Enhanced.visitor(access, name, method, type, reads);
         }
         return hasFrames && Printing.is(method, type)
-                ? new Printing(access, method, type, layout.end(), reads) : reads;
+                ? new Printing(access, method, type, layout == null ? 0 : layout.end(), reads) : reads;
     }
 
     private void mark(MethodVisitor code, String owner, String method, String field, String fieldType) {
@@ -83,14 +86,10 @@ final class FieldReads extends ClassVisitor {
         if (number < 0) {
             return;
         }
+        // Not of the added field, not even in its own class: where the object is null, the JVM would tell of that one.
         code.visitInsn(Opcodes.DUP);
-        boolean isOwn = isHolder && ofOwner == layout;
-        if (isOwn) {
-            code.visitFieldInsn(Opcodes.GETFIELD, name, Watchable.FIELD, WATCHED);
-        }
         push(code, number);
-        code.visitMethodInsn(
-                Opcodes.INVOKESTATIC, HOOKS, "read", isOwn ? "(" + WATCHED + "I)V" : "(Ljava/lang/Object;I)V", false);
+        code.visitMethodInsn(Opcodes.INVOKESTATIC, HOOKS, "read", "(Ljava/lang/Object;I)V", false);
     }
 
     private static void push(MethodVisitor code, int number) {

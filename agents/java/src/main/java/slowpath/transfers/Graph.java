@@ -6,11 +6,13 @@
  */
 package slowpath.transfers;
 
+import java.time.temporal.TemporalAccessor;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Date;
 import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
@@ -20,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.RandomAccess;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -160,8 +163,10 @@ final class Graph {
         return false;
     }
 
-    /** Whether it is a value that holds no objects. */
+    /** Whether it is a value that holds no objects. The application may have numbers and times of its own. */
     static boolean isPlain(Object object) {
-        return object instanceof String || object instanceof Number || object instanceof Boolean;
+        return object instanceof String || object instanceof Boolean
+                || (object instanceof Number || object instanceof TemporalAccessor || object instanceof Date
+                        || object instanceof UUID) && object.getClass().getName().startsWith("java.");
     }
 }

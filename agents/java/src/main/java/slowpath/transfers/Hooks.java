@@ -49,16 +49,12 @@ public final class Hooks {
 
     // Reads of fields.
 
-    /** A method of the class itself reads a field. */
-    public static void read(Watched watched, int field) {
+    /** A method reads a field of an object of the application. */
+    public static void read(Object object, int field) {
+        Watched watched = watchedOf(object);
         if (watched != null) {
             watched.read(field);
         }
-    }
-
-    /** Any method reads a field of an object of the application. */
-    public static void read(Object object, int field) {
-        read(watchedOf(object), field);
     }
 
     /** A message is asked whether a field is set; where reads are not seen by bytecode. */

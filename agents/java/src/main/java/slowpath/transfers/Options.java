@@ -239,7 +239,7 @@ final class Options {
         return values;
     }
 
-    /** Names of packages and classes, each of which stands for itself and what is below it. */
+    /** What names of classes begin with; a `*` at the end is one's habit. */
     private static List<String> prefixes(Map<String, String> all, String key) {
         List<String> prefixes = list(all, key);
         prefixes.replaceAll(name -> name.endsWith("*") ? name.substring(0, name.length() - 1) : name);
