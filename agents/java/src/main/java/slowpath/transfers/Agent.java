@@ -25,15 +25,14 @@ public final class Agent {
     /**
      * @param arguments what stands behind the jar's name on the command line; see {@link Options}
      * @param isRunning whether the application runs already, so that its classes can get no fields any more
-     * @return where the report will be
+     * @return a sentence for the user: where the report will be, or that an agent is there already
      * @throws IllegalArgumentException with a sentence for the user, if what they ask for makes no sense or cannot be
-     * @throws IllegalStateException with one, if an agent is there already
      */
     public static synchronized String start(String arguments, Instrumentation instrumentation, boolean isRunning)
             throws UnmodifiableClassException {
         if (Hooks.transfers != null) {
-            throw new IllegalStateException("transfers are watched already, by another agent: this one does nothing "
-                    + "(hint: the file that the other's 'config' names changes some of its options)");
+            return "transfers are watched already, by another agent: this one does nothing (hint: the file that the other's "
+                    + "'config' names changes some of its options)";
         }
         Options options = Options.parse(arguments);
         if (isRunning && options.backend.equals("mask")) {
@@ -95,7 +94,7 @@ public final class Agent {
         lifetimes.start(watchpoints == null ? () -> {} : watchpoints::prepare);
         new Report(report, options, Hooks.transfers, Hooks.backend, lifetimes, callPaths,
                 hooked.remoteNotFound).start();
-        return options.report.toString();
+        return Attach.WATCHED + options.report;
     }
 
     /** Classes that were loaded before, as those that another agent needs are, and that have to be rewritten. */

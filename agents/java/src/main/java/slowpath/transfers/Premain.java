@@ -36,12 +36,11 @@ public final class Premain {
                     new File(Premain.class.getProtectionDomain().getCodeSource().getLocation().toURI()));
             instrumentation.appendToBootstrapClassLoaderSearch(jar);
             initialise(jar);
-            return Attach.WATCHED + Class.forName("slowpath.transfers.Agent", true, null)
+            return (String) Class.forName("slowpath.transfers.Agent", true, null)
                     .getMethod("start", String.class, Instrumentation.class, boolean.class)
                     .invoke(null, arguments, instrumentation, isRunning);
         } catch (InvocationTargetException cause) {
-            return cause.getCause() instanceof IllegalStateException
-                    ? cause.getCause().getMessage() : notWatched(cause.getCause());
+            return notWatched(cause.getCause());
         } catch (Exception | LinkageError cause) {
             return notWatched(cause);
         }
