@@ -41,14 +41,12 @@ const LEFT_OUT_WORDS: Record<keyof TransfersLeftOut, string> = {
   responses_without_context: 'responses stand nowhere below: there are too many contexts',
   responses_without_objects:
     'responses stand nowhere below: no objects of the application were seen where they arrive',
-  responses_not_looked_into:
-    'responses stand nowhere below: none of those that arrive there was looked into',
+  responses_not_looked_into: 'responses stand nowhere below: none of those that arrive there was looked into',
   failures: 'responses could not be looked into',
   classes_not_rewritten: 'classes could not be rewritten: what they read was not watched',
   reads_unseen: 'objects were not watched: reads of their class might be missed',
   too_many: 'objects were not watched: too many were',
-  registers_busy:
-    'objects were not watched: no debug register was free, or aiming-share was used up',
+  registers_busy: 'objects were not watched: no debug register was free, or aiming-share was used up',
 };
 
 /** A sentence for each kind of thing that agents could not count or watch; none where that is nothing. */
