@@ -1,6 +1,6 @@
 /*
  * A program that mostly computes, for the benchmark: five bodies attract each other, and each step reads fields of objects of
- * another class some 250 times. Prints how many nanoseconds a step takes, once it is compiled.
+ * another class 140 times. Prints how many nanoseconds a step takes, once it is compiled.
  *   java load.Bodies STEPS
  */
 package load;
