@@ -140,9 +140,13 @@ fn left_out(left_out: &LeftOut) -> String {
 
 /// What to do where nothing can be told; nothing where what was left out says why.
 fn why_none(left_out: &LeftOut) -> &'static str {
-    if left_out.responses_without_objects > 0 || left_out.responses_not_looked_into > 0 {
-        return "  hint: options of the agent for Java say whose classes are the application's (`packages`), and how many \
-                responses are looked into (`rate`, `arms-per-second`)\n";
+    if left_out.responses_without_objects > 0 {
+        return "  hint: where more than empty lists, maps, texts and numbers arrive, the option `packages` of the agent for \
+                Java says whose classes are the application's\n";
+    }
+    if left_out.responses_not_looked_into > 0 {
+        return "  hint: the options `rate` and `arms-per-second` of the agent for Java say how many responses are looked \
+                into\n";
     }
     if *left_out != LeftOut::default() {
         return "";
@@ -251,7 +255,7 @@ fn one(row: &TransferRow) -> String {
     if row.too_large > 0 {
         let _ = writeln!(
             text,
-            "   {} responses had too many objects or classes to count them all",
+            "   {} responses had too many objects or classes to see them all: how many there are is estimated",
             grouped(row.too_large)
         );
     }

@@ -147,11 +147,15 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     );
     let mut context: Value = serde_json::from_str(context.expect("a context"))?;
     context["classes"] = serde_json::json!([]);
-    for head in [head, &with("failures")] {
-        let others = told(&format!("{head}\n{context}\n"))?;
-        let why = "no objects of the application were seen";
-        assert!(others.contains(why), "{others}");
-        assert!(others.contains("application's (`packages`)"), "{others}");
+    for (looked_into, why, hint) in [
+        (12, "no objects of the application", "the option `packages`"),
+        (0, "none of those that arrive there", "the options `rate`"),
+    ] {
+        context["looked_into"] = looked_into.into();
+        for head in [head, &with("failures")] {
+            let others = told(&format!("{head}\n{context}\n"))?;
+            assert!(others.contains(why) && others.contains(hint), "{others}");
+        }
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ pub struct TransferRow {
     pub responses_per_second: f64,
     /// Objects of the class in a response, on average.
     pub objects_per_response: f64,
-    /// Responses of which not all objects were counted, so that the average is too low.
+    /// Responses of which not all objects were looked at, so that how many they have is estimated.
     pub too_large: u64,
     /// Objects of which all use is known.
     pub decided: u64,

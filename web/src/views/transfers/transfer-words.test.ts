@@ -83,7 +83,7 @@ test('objects that are not decided are told where there are any', () => {
   expect(wordObjects(row)).toBe('385 decided');
   expect(wordObjects({ ...row, censored: 3, lost: 2, too_large: 1 })).toBe(
     '385 decided; 3 censored: they outlived their requests, were copied, or may have been read unseen; ' +
-      '2 lost: their reads could not be followed; 1 response had too many objects or classes to count them all',
+      '2 lost: their reads could not be followed; 1 response had too many objects or classes to see them all: how many there are is estimated',
   );
 });
 

@@ -116,7 +116,9 @@ export function wordObjects({ decided, censored, lost, too_large: tooLarge }: Tr
     ...(censored > 0 ? [`${wordCount(censored)} censored: ${WHY_CENSORED}`] : []),
     ...(lost > 0 ? [`${wordCount(lost)} lost: their reads could not be followed`] : []),
     ...(tooLarge > 0
-      ? [`${wordNumberOf(tooLarge, 'response')} had too many objects or classes to count them all`]
+      ? [
+          `${wordNumberOf(tooLarge, 'response')} had too many objects or classes to see them all: how many there are is estimated`,
+        ]
       : []),
   ].join('; ');
 }

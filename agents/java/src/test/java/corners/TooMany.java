@@ -1,6 +1,6 @@
 /*
- * Responses of more tickets than are looked at, as a list, an array, a deque and in lists of a list: of three fifths of
- * them, the first, the price is read.
+ * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list and as a page: of three
+ * fifths of them, the first, the price is read.
  *   java corners.TooMany RESPONSES
  */
 package corners;
@@ -14,6 +14,11 @@ import java.util.List;
 public final class TooMany {
     static class Ticket {
         double price = 1;
+    }
+
+    static class Page {
+        int number = 1;
+        List<Ticket> tickets = tickets(LIST);
     }
 
     private static final int LIST = 5_000;
@@ -51,6 +56,10 @@ public final class TooMany {
         return parts;
     }
 
+    static Page fetchPage() {
+        return new Page();
+    }
+
     private static void use(Collection<Ticket> tickets) {
         tickets.stream().limit(tickets.size() * 3 / 5).forEach(ticket -> sink = ticket.price);
     }
@@ -63,6 +72,7 @@ public final class TooMany {
             List<Ticket> all = new ArrayList<>();
             fetchParts().forEach(all::addAll);
             use(all);
+            use(fetchPage().tickets);
             if (response % 100 == 99) {
                 System.gc();
                 Thread.sleep(20);

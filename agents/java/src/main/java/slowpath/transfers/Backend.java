@@ -23,7 +23,7 @@ interface Backend {
      * toString, hashCode or equals of any object begins; another one is what it is compared with, or null.
      * @return whether what this thread reads from now on is to be told apart, as one of them is watched
      */
-    boolean print(Object object, Object other);
+    boolean print(Object object, Object other, boolean isText);
 
     /** Any object is about to be copied by its method clone. */
     void copy(Object object);

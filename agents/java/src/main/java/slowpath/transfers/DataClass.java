@@ -125,8 +125,8 @@ final class DataClass {
         boolean isByGetters = isByGetters(type);
         for (Field field : fields) {
             field.setAccessible(true);
-            names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
             int number = types.size();
+            names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : name(number));
             types.add(field.getType().getTypeName());
             // Entities have annotations there whose properties are their getters; Spring Data takes its own from anywhere.
             notOfRows.set(number, has(field, ".Transient") || isOfGetter(field, getter ->
@@ -151,6 +151,14 @@ final class DataClass {
         for (String name : layout.fields) {
             fields.add(type.getDeclaredField(name));
         }
+    }
+
+    /** With its class's before it, where another one has the same name that is declared below and so hides it. */
+    private String name(int number) {
+        String name = fields.get(number).getName();
+        boolean isHidden = fields.stream().skip(number + 1).anyMatch(below -> below.getName().equals(name));
+        String declaring = fields.get(number).getDeclaringClass().getName();
+        return isHidden ? declaring.substring(declaring.lastIndexOf('.') + 1) + '.' + name : name;
     }
 
     private static boolean isAssociation(AnnotatedElement annotated) {

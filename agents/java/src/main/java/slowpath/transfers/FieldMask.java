@@ -21,6 +21,13 @@ final class FieldMask implements Backend {
     private final ClassLayouts layouts;
     private final DataClass.Known dataClasses;
     private final Lifetimes lifetimes;
+    /** Whether objects of just this class are watched now and then. */
+    private final ClassValue<boolean[]> arrives = new ClassValue<>() {
+        @Override
+        protected boolean[] computeValue(Class<?> type) {
+            return new boolean[1];
+        }
+    };
 
     FieldMask(ClassLayouts layouts, Lifetimes lifetimes) {
         this.layouts = layouts;
@@ -45,6 +52,7 @@ final class FieldMask implements Backend {
 
     @Override
     public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
+        arrives.get(object.getClass())[0] = true;
         Watched marks = Hooks.watchedOf(object);
         if (marks != null && !marks.becomeSample()) {
             return;
@@ -84,8 +92,10 @@ final class FieldMask implements Backend {
     }
 
     @Override
-    public boolean print(Object object, Object other) {
-        return Hooks.watchedOf(object) != null || Hooks.watchedOf(other) != null;
+    public boolean print(Object object, Object other, boolean isText) {
+        // Of a list one object of each class is watched: it may be part of another one, whose text has what it has.
+        return Hooks.watchedOf(object) != null || Hooks.watchedOf(other) != null
+                || isText && arrives.get(object.getClass())[0];
     }
 
     @Override

@@ -1,8 +1,9 @@
 /*
  * Looks through what a response became: which objects of the application there are, and one of each class, every
  * one as likely as the others (reservoir sampling). Where there are too many, which of an array's or a collection's are
- * looked at is left to chance, too, and only these are counted. Follows fields of the application's classes and the
- * collections of java.util; never calls a method of the application.
+ * looked at is left to chance, too, and how many there are is estimated: a whole's share is divided evenly among what it
+ * refers to, and what has been looked at is a share of all (Knuth, Mathematics of Computation 29, 1975). Follows fields of
+ * the application's classes and the collections of java.util; never calls a method of the application.
  */
 package slowpath.transfers;
 
@@ -31,10 +32,14 @@ final class Graph {
     private static final int MOST_OBJECTS = 2000;
     /** In arrays and collections, texts and numbers, too. */
     private static final int MOST_ELEMENTS = 20_000;
+    /** What a share that is next to nothing says would be beyond all bounds. */
+    private static final int MOST_COUNTED = 10_000_000;
 
     static final class OfClass {
         int count;
         Object one;
+        /** The smallest share of the response that one of them is: so many as fit into it there may be at most. */
+        private double least = 1;
     }
 
     final Map<DataClass, OfClass> classes = new LinkedHashMap<>();
@@ -44,10 +49,25 @@ final class Graph {
     boolean isEmpty = true;
 
     private final Encoding encoding;
-    private final Deque<Object> open = new ArrayDeque<>();
+    private final Deque<Part> open = new ArrayDeque<>();
+    /** What the object that is visited refers to; how many of its elements are left out, and whether any is not. */
+    private final List<Object> found = new ArrayList<>();
+    private int leftOut;
+    private boolean isSeen;
     /** How many elements may still be looked at, and whether there are more. */
     private int elementsLeft = MOST_ELEMENTS;
     private boolean hasMoreElements;
+
+    /** An object to look at, and which share of the response it is with all that it refers to, as far as can be told. */
+    private static final class Part {
+        final Object object;
+        final double share;
+
+        Part(Object object, double share) {
+            this.object = object;
+            this.share = share;
+        }
+    }
 
     /**
      * @param encoding entities that others refer to came by rows of their own, now or at another time; what fields refer
@@ -56,27 +76,42 @@ final class Graph {
     Graph(Object root, Encoding encoding, Function<Class<?>, DataClass> dataClasses) {
         this.encoding = encoding;
         Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-        open.add(root);
+        open.add(new Part(root, 1));
+        double done = 0;
         while (!open.isEmpty() && seen.size() < MOST_OBJECTS) {
-            Object object = open.removeLast();
-            if (seen.add(object)) {
-                visit(object, dataClasses);
+            Part part = open.removeLast();
+            found.clear();
+            leftOut = 0;
+            isSeen = true;
+            if (seen.add(part.object)) {
+                visit(part.object, part.share, dataClasses);
             }
+            for (Object object : found) {
+                open.add(new Part(object, part.share / (found.size() + leftOut)));
+            }
+            done += found.isEmpty() && isSeen ? part.share : 0;
         }
         tooLarge = !open.isEmpty() || hasMoreElements;
+        if (tooLarge && done > 0) {
+            for (OfClass ofClass : classes.values()) {
+                double estimate = Math.min(ofClass.count / done, 1 / ofClass.least);
+                ofClass.count = (int) Math.max(ofClass.count, Math.min(MOST_COUNTED, Math.round(estimate)));
+            }
+        }
     }
 
-    private void visit(Object object, Function<Class<?>, DataClass> dataClasses) {
+    private void visit(Object object, double share, Function<Class<?>, DataClass> dataClasses) {
         Class<?> type = object.getClass();
         DataClass dataClass = dataClasses.apply(type);
         if (dataClass != null) {
-            isEmpty = false;
             // An object of Hibernate that stands for one which is not loaded is none.
             if (type.getName().contains("$HibernateProxy")) {
                 return;
             }
+            isEmpty = false;
             if (dataClass.shape.travels(encoding)) {
                 OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
+                ofClass.least = Math.min(ofClass.least, share);
                 if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
                     ofClass.one = object;
                 }
@@ -88,7 +123,7 @@ final class Graph {
                 int field = place % values.length;
                 boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
                 if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
-                    open(values[field]);
+                    add(values[field]);
                 }
             }
             if (!(object instanceof Collection) && !(object instanceof Map)) {
@@ -96,59 +131,57 @@ final class Graph {
             }
         }
         if (object instanceof Object[]) {
-            openAll(Arrays.asList((Object[]) object));
+            addAll(Arrays.asList((Object[]) object));
         } else if (Opaque.is(object)) {
             isEmpty &= Wrappers.isKnown(type);
-            openAll(Wrappers.content(object, type.getName()));
+            addAll(Wrappers.content(object, type.getName()));
         } else if (object instanceof Collection) {
-            openAll((Collection<?>) object);
+            addAll((Collection<?>) object);
         } else if (object instanceof Map) {
-            openAll(((Map<?, ?>) object).values());
+            addAll(((Map<?, ?>) object).values());
         } else if (object instanceof Map.Entry) {
-            open(((Map.Entry<?, ?>) object).getValue());
+            add(((Map.Entry<?, ?>) object).getValue());
         } else if (object instanceof Optional) {
-            open(((Optional<?>) object).orElse(null));
+            add(((Optional<?>) object).orElse(null));
         } else if (object instanceof AtomicReference) {
-            open(((AtomicReference<?>) object).get());
+            add(((AtomicReference<?>) object).get());
         } else {
             isEmpty = false;
         }
     }
 
     /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
-    private void openAll(Collection<?> all) {
-        List<Object> objects = new ArrayList<>();
-        if (all instanceof List && all instanceof RandomAccess && all.size() > elementsLeft) {
-            addSome((List<?>) all, objects);
+    private void addAll(Collection<?> all) {
+        int before = found.size();
+        int most = elementsLeft;
+        if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
+            addSome((List<?>) all);
         } else {
             Iterator<?> next = all.iterator();
             for (; elementsLeft > 0 && next.hasNext(); elementsLeft--) {
-                add(next.next(), objects);
+                add(next.next());
             }
-            hasMoreElements |= next.hasNext();
+            leftOut = next.hasNext() ? Math.max(1, all.size() - most) : 0;
         }
-        Collections.shuffle(objects, ThreadLocalRandom.current());
-        open.addAll(objects);
+        hasMoreElements |= leftOut > 0;
+        isSeen = most > 0 || leftOut == 0;
+        Collections.shuffle(found.subList(before, found.size()), ThreadLocalRandom.current());
     }
 
     /** As many as are left, spread evenly from an element that chance says, which makes each as likely as the others. */
-    private void addSome(List<?> all, List<Object> objects) {
+    private void addSome(List<?> all) {
         long size = all.size();
         long first = ThreadLocalRandom.current().nextLong(size);
         for (long element = 0; element < elementsLeft; element++) {
-            add(all.get((int) ((first + element * size) / elementsLeft)), objects);
+            add(all.get((int) ((first + element * size) / elementsLeft)));
         }
+        leftOut = (int) size - elementsLeft;
         elementsLeft = 0;
-        hasMoreElements = true;
     }
 
-    private void open(Object object) {
-        add(object, open);
-    }
-
-    private void add(Object object, Collection<Object> objects) {
+    private void add(Object object) {
         if (object != null && !isPlain(object)) {
-            objects.add(object);
+            found.add(object);
         } else if (object != null) {
             isEmpty = false;
         }

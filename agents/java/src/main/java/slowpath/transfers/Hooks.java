@@ -95,12 +95,12 @@ public final class Hooks {
     }
 
     /**
-     * Begin of toString, hashCode or equals of an object; another one is what it is compared with, or null.
+     * Begin of toString (`isText`), hashCode or equals of an object; another one is what it is compared with, or null.
      * @return for {@link #printed}: how many of them are under way now; 0: reads are not told apart for this one
      */
-    public static int print(Object object, Object other) {
+    public static int print(Object object, Object other, boolean isText) {
         try {
-            if (!backend.print(object, other)) {
+            if (!backend.print(object, other, isText)) {
                 return 0;
             }
             ThreadState thread = ThreadState.current();

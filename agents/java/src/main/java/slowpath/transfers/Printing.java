@@ -10,9 +10,11 @@ import org.objectweb.asm.Type;
 
 final class Printing extends AroundMethod {
     private static final String EQUALS = "equals";
+    private static final String TO_STRING = "toString";
     private static final String HOOKS = HookedMethods.HOOKS;
 
     private final boolean comparing;
+    private final boolean isText;
     private final int fields;
     private int begun;
 
@@ -20,20 +22,22 @@ final class Printing extends AroundMethod {
     Printing(int access, String method, String type, int fields, MethodVisitor next) {
         super(access, method, type, next);
         comparing = method.equals(EQUALS);
+        isText = method.equals(TO_STRING);
         this.fields = fields;
     }
 
     /** Whether it is such a method, if it is not static. */
     static boolean is(String method, String type) {
         return method.equals(EQUALS) && type.equals("(Ljava/lang/Object;)Z")
-                || method.equals("toString") && type.equals("()Ljava/lang/String;")
+                || method.equals(TO_STRING) && type.equals("()Ljava/lang/String;")
                 || method.equals("hashCode") && type.equals("()I");
     }
 
     @Override
     void begin() {
         loadObjects();
-        call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;)I");
+        push(isText);
+        call(HOOKS, "print", "(Ljava/lang/Object;Ljava/lang/Object;Z)I");
         begun = newLocal(Type.INT_TYPE);
         storeLocal(begun);
     }

@@ -129,14 +129,15 @@ final class Watchpoints implements Backend {
     }
 
     @Override
-    public boolean print(Object object, Object other) {
+    public boolean print(Object object, Object other, boolean isText) {
         // Which thread reads, the system's threads tell, and a virtual one that waits goes on on another of them.
         if (ThreadState.isVirtual()) {
             censor(object);
             censor(other);
             return false;
         }
-        return isServed(object) || isServed(other);
+        // Only classes whose objects arrive say that they print: one that is watched may be part of another one.
+        return isText && armed.get() > 0 || isServed(object) || isServed(other);
     }
 
     @Override

@@ -27,7 +27,7 @@ public final class Failing {
         public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {}
 
         @Override
-        public boolean print(Object object, Object other) {
+        public boolean print(Object object, Object other, boolean isText) {
             return false;
         }
 
