@@ -68,7 +68,7 @@ fn text(report: &Report, is_damaged: bool) -> String {
     text += &left_out(&report.left_out);
     // What could not be read may have had some.
     if report.rows == 0 && !is_damaged {
-        text += why_none(&report.left_out);
+        text += &why_none(&report.left_out);
     }
     text += &(report.services.as_ref()).map_or_else(String::new, on_services);
     for row in &report.transfers {
@@ -139,20 +139,23 @@ fn left_out(left_out: &LeftOut) -> String {
 }
 
 /// What to do where nothing can be told; nothing where what was left out says why.
-fn why_none(left_out: &LeftOut) -> &'static str {
+fn why_none(left_out: &LeftOut) -> String {
+    if *left_out == LeftOut::default() {
+        return "  hint: no objects came through any of the libraries where the agent for Java looks \
+                (agents/java/README.md lists them), nor through methods of the program's own that its option `remote` \
+                names; a text, a number or nothing does not count\n"
+            .to_owned();
+    }
+    let mut hints = String::new();
     if left_out.responses_without_objects > 0 {
-        return "  hint: where more than empty lists, maps, texts and numbers arrive, the option `packages` of the agent for \
-                Java says whose classes are the application's\n";
+        hints += "  hint: where more arrives than empty lists, maps, values and what is still to come, options of the agent \
+                  for Java say whose classes are the application's (`packages`, `exclude`)\n";
     }
     if left_out.responses_not_looked_into > 0 {
-        return "  hint: the options `rate` and `arms-per-second` of the agent for Java say how many responses are looked \
-                into\n";
+        hints += "  hint: options of the agent for Java say how many responses are looked into (`rate`, \
+                  `arms-per-second`)\n";
     }
-    if *left_out != LeftOut::default() {
-        return "";
-    }
-    "  hint: no objects came through any of the libraries where the agent for Java looks (agents/java/README.md lists \
-     them); its option `remote` names methods of the program's own that receive\n"
+    hints
 }
 
 /// How many rows lie on paths of services, and why others do not.
@@ -244,12 +247,12 @@ fn one(row: &TransferRow) -> String {
     };
     let _ = writeln!(
         text,
-        "   {}{within} responses ({:.1} a second) with {:.1} objects each; {used} of the fields used ({} objects decided, \
+        "   {}{within} responses ({:.1} a second) with {:.1} objects each; {used} of the fields used ({} decided, \
          {} censored{lost})",
         grouped(row.responses),
         row.responses_per_second,
         row.objects_per_response,
-        grouped(row.decided),
+        number_of(row.decided, "object"),
         grouped(row.censored),
     );
     if row.too_large > 0 {

@@ -148,8 +148,16 @@ fn where_nothing_was_received_it_is_said_what_to_do() -> std::io::Result<()> {
     let mut context: Value = serde_json::from_str(context.expect("a context"))?;
     context["classes"] = serde_json::json!([]);
     for (looked_into, why, hint) in [
-        (12, "no objects of the application", "the option `packages`"),
-        (0, "none of those that arrive there", "the options `rate`"),
+        (
+            12,
+            "no objects of the application",
+            "(`packages`, `exclude`)",
+        ),
+        (
+            0,
+            "none of those that arrive there",
+            "(`rate`, `arms-per-second`)",
+        ),
     ] {
         context["looked_into"] = looked_into.into();
         for head in [head, &with("failures")] {

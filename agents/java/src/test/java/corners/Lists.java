@@ -1,5 +1,6 @@
 /*
- * Responses of many orders, which are logged alone: their toString has what their tickets have.
+ * Responses of many orders, which are logged alone: their toString has what their tickets have. What else is told of
+ * tickets by an object of the program's own is use.
  *   java corners.Lists RESPONSES
  */
 package corners;
@@ -10,15 +11,36 @@ import java.util.List;
 public final class Lists {
     static class Ticket {
         String name = "name";
+        String seat = "seat";
         String never = "never";
     }
 
-    static class Order {
-        Ticket ticket = new Ticket();
+    abstract static class Told {
+        abstract String text();
 
         @Override
         public String toString() {
-            return "order of " + ticket.name;
+            return "told: " + text();
+        }
+    }
+
+    static class Order extends Told {
+        Ticket ticket = new Ticket();
+
+        @Override
+        String text() {
+            return ticket.name;
+        }
+    }
+
+    static class Seats extends Told {
+        private final List<Ticket> tickets = new ArrayList<>();
+
+        @Override
+        String text() {
+            StringBuilder text = new StringBuilder();
+            tickets.forEach(ticket -> text.append(ticket.seat));
+            return text.toString();
         }
     }
 
@@ -37,7 +59,11 @@ public final class Lists {
 
     public static void main(String[] arguments) throws InterruptedException {
         for (int response = 1; response <= Integer.parseInt(arguments[0]); response++) {
-            sink = "got " + fetch();
+            List<Order> orders = fetch();
+            sink = "got " + orders;
+            Seats seats = new Seats();
+            orders.forEach(order -> seats.tickets.add(order.ticket));
+            sink = "got " + seats;
             if (response % 100 == 0) {
                 System.gc();
                 Thread.sleep(20);

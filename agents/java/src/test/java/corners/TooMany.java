@@ -1,6 +1,6 @@
 /*
- * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list and as a page: of three
- * fifths of them, the first, the price is read.
+ * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list, with others below each
+ * and in a page: of three fifths of them, the first, the price is read. And hits with more numbers than are looked at.
  *   java corners.TooMany RESPONSES
  */
 package corners;
@@ -9,21 +9,45 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 
 public final class TooMany {
     static class Ticket {
         double price = 1;
     }
 
+    static class Carriage extends Ticket {
+        Carriage next;
+    }
+
+    static class Link {
+        String address = "";
+    }
+
     static class Page {
-        int number = 1;
+        Link self = new Link();
         List<Ticket> tickets = tickets(LIST);
+        Map<String, Link> links = Map.of("next", new Link(), "last", new Link());
+        List<Link> none = List.of();
+    }
+
+    static class Hit {
+        List<Double> vector = Collections.nCopies(NUMBERS, 1.0);
+    }
+
+    static class Hits {
+        Link self = new Link();
+        List<Hit> hits = new ArrayList<>();
     }
 
     private static final int LIST = 5_000;
     private static final int ARRAY = 25_000;
     private static final int PART = 50;
+    private static final int TRAIN = 5;
+    private static final int HITS = 100;
+    private static final int NUMBERS = 1500;
     static volatile double sink;
 
     private TooMany() {}
@@ -56,8 +80,30 @@ public final class TooMany {
         return parts;
     }
 
+    static List<Carriage> fetchTrains() {
+        List<Carriage> trains = new ArrayList<>();
+        for (int train = 0; train < LIST / TRAIN; train++) {
+            Carriage first = null;
+            for (int carriage = 0; carriage < TRAIN; carriage++) {
+                Carriage before = new Carriage();
+                before.next = first;
+                first = before;
+            }
+            trains.add(first);
+        }
+        return trains;
+    }
+
     static Page fetchPage() {
         return new Page();
+    }
+
+    static Hits fetchHits() {
+        Hits hits = new Hits();
+        for (int hit = 0; hit < HITS; hit++) {
+            hits.hits.add(new Hit());
+        }
+        return hits;
     }
 
     private static void use(Collection<Ticket> tickets) {
@@ -73,6 +119,14 @@ public final class TooMany {
             fetchParts().forEach(all::addAll);
             use(all);
             use(fetchPage().tickets);
+            all.clear();
+            for (Carriage train : fetchTrains()) {
+                for (Carriage carriage = train; carriage != null; carriage = carriage.next) {
+                    all.add(carriage);
+                }
+            }
+            use(all);
+            sink = fetchHits().hits.size();
             if (response % 100 == 99) {
                 System.gc();
                 Thread.sleep(20);

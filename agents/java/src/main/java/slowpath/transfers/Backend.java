@@ -20,8 +20,9 @@ interface Backend {
     void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest);
 
     /**
-     * toString, hashCode or equals of any object begins; another one is what it is compared with, or null.
-     * @return whether what this thread reads from now on is to be told apart, as one of them is watched
+     * toString (`isText`), hashCode or equals of any object begins; another one is what it is compared with, or null.
+     * @return whether what this thread reads from now on is to be told apart, as one of them is watched, or the text may
+     *     have what another object has that is
      */
     boolean print(Object object, Object other, boolean isText);
 

@@ -16,6 +16,8 @@ final class DataClass {
     static final class Shape {
         final String className;
         final List<String> names;
+        /** Those, each told from the others. */
+        final List<String> shown;
         final List<String> types;
         private final List<String> jsonNames;
         private final BitSet notOfRows;
@@ -28,10 +30,11 @@ final class DataClass {
          * @param notOfRows by number: fields that are no column of a row, as they are `@Transient`
          * @param referring by number: fields of entities that stand for other entities
          */
-        private Shape(String className, List<String> names, List<String> types, List<String> jsonNames,
-                BitSet notOfRows, BitSet referring, boolean isEmbedded) {
+        private Shape(String className, List<String> names, List<String> shown, List<String> types,
+                List<String> jsonNames, BitSet notOfRows, BitSet referring, boolean isEmbedded) {
             this.className = className;
             this.names = names;
+            this.shown = shown;
             this.types = types;
             this.jsonNames = jsonNames;
             this.notOfRows = notOfRows;
@@ -119,6 +122,7 @@ final class DataClass {
     private DataClass(Class<?> type, ClassLayout layout) throws NoSuchFieldException {
         add(type, layout);
         List<String> names = new ArrayList<>();
+        List<String> shown = new ArrayList<>();
         List<String> types = new ArrayList<>();
         BitSet notOfRows = new BitSet();
         BitSet referring = new BitSet();
@@ -126,7 +130,8 @@ final class DataClass {
         for (Field field : fields) {
             field.setAccessible(true);
             int number = types.size();
-            names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : name(number));
+            names.add(layout.isMessage ? ClassLayout.ofMessage(field.getName()) : field.getName());
+            shown.add(isHidden(number) ? simpleName(field.getDeclaringClass()) + '.' + field.getName() : names.get(number));
             types.add(field.getType().getTypeName());
             // Entities have annotations there whose properties are their getters; Spring Data takes its own from anywhere.
             notOfRows.set(number, has(field, ".Transient") || isOfGetter(field, getter ->
@@ -134,7 +139,7 @@ final class DataClass {
                             || has(getter, ".springframework.data.annotation.Transient")));
             referring.set(number, isByGetters ? isOfGetter(field, DataClass::isAssociation) : isAssociation(field));
         }
-        shape = new Shape(type.getName(), names, types, JsonNames.of(type, fields), notOfRows, referring,
+        shape = new Shape(type.getName(), names, shown, types, JsonNames.of(type, fields), notOfRows, referring,
                 has(type, ".persistence.Embeddable"));
         isReadAtLoading = hearsOfLoading(type);
     }
@@ -153,12 +158,14 @@ final class DataClass {
         }
     }
 
-    /** With its class's before it, where another one has the same name that is declared below and so hides it. */
-    private String name(int number) {
+    /** Whether a field has the same name that is declared below. */
+    private boolean isHidden(int number) {
         String name = fields.get(number).getName();
-        boolean isHidden = fields.stream().skip(number + 1).anyMatch(below -> below.getName().equals(name));
-        String declaring = fields.get(number).getDeclaringClass().getName();
-        return isHidden ? declaring.substring(declaring.lastIndexOf('.') + 1) + '.' + name : name;
+        return fields.stream().skip(number + 1).anyMatch(below -> below.getName().equals(name));
+    }
+
+    private static String simpleName(Class<?> type) {
+        return type.getName().substring(type.getName().lastIndexOf('.') + 1);
     }
 
     private static boolean isAssociation(AnnotatedElement annotated) {

@@ -1,8 +1,7 @@
 /*
  * Looks through what a response became: which objects of the application there are, and one of each class, every
  * one as likely as the others (reservoir sampling). Where there are too many, which of an array's or a collection's are
- * looked at is left to chance, too, and how many there are is estimated: a whole's share is divided evenly among what it
- * refers to, and what has been looked at is a share of all (Knuth, Mathematics of Computation 29, 1975). Follows fields of
+ * looked at is left to chance, too, and they stand for the rest of it: how many there are is an estimate. Follows fields of
  * the application's classes and the collections of java.util; never calls a method of the application.
  */
 package slowpath.transfers;
@@ -13,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.Date;
 import java.util.Deque;
 import java.util.IdentityHashMap;
@@ -32,14 +32,34 @@ final class Graph {
     private static final int MOST_OBJECTS = 2000;
     /** In arrays and collections, texts and numbers, too. */
     private static final int MOST_ELEMENTS = 20_000;
-    /** What a share that is next to nothing says would be beyond all bounds. */
+    /** Of lists in lists of which next to nothing was seen, the estimate would be beyond all bounds. */
     private static final int MOST_COUNTED = 10_000_000;
 
     static final class OfClass {
         int count;
         Object one;
-        /** The smallest share of the response that one of them is: so many as fit into it there may be at most. */
-        private double least = 1;
+        private double estimate;
+    }
+
+    /** What is looked at. */
+    private static final class Part {
+        final Object object;
+        /** What refers to it; null: it is the response. */
+        final Part in;
+        final boolean isElement;
+        /** Of an array or a collection: how many elements it has, and how many of those have been looked at. */
+        int elements;
+        int looked;
+        /** Null: it is no object that counts. */
+        OfClass ofClass;
+        /** For so many: elements of what it is in that were not looked at, and so on, outwards. */
+        double standsFor = 1;
+
+        Part(Object object, Part in, boolean isElement) {
+            this.object = object;
+            this.in = in;
+            this.isElement = isElement;
+        }
     }
 
     final Map<DataClass, OfClass> classes = new LinkedHashMap<>();
@@ -49,25 +69,16 @@ final class Graph {
     boolean isEmpty = true;
 
     private final Encoding encoding;
+    private final Function<Class<?>, DataClass> dataClasses;
+    private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    /** In the order in which they were visited. */
+    private final List<Part> visited = new ArrayList<>();
     private final Deque<Part> open = new ArrayDeque<>();
-    /** What the object that is visited refers to; how many of its elements are left out, and whether any is not. */
-    private final List<Object> found = new ArrayList<>();
-    private int leftOut;
-    private boolean isSeen;
+    /** What the part refers to that is visited. */
+    private final List<Part> found = new ArrayList<>();
     /** How many elements may still be looked at, and whether there are more. */
     private int elementsLeft = MOST_ELEMENTS;
     private boolean hasMoreElements;
-
-    /** An object to look at, and which share of the response it is with all that it refers to, as far as can be told. */
-    private static final class Part {
-        final Object object;
-        final double share;
-
-        Part(Object object, double share) {
-            this.object = object;
-            this.share = share;
-        }
-    }
 
     /**
      * @param encoding entities that others refer to came by rows of their own, now or at another time; what fields refer
@@ -75,32 +86,63 @@ final class Graph {
      */
     Graph(Object root, Encoding encoding, Function<Class<?>, DataClass> dataClasses) {
         this.encoding = encoding;
-        Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-        open.add(new Part(root, 1));
-        double done = 0;
-        while (!open.isEmpty() && seen.size() < MOST_OBJECTS) {
-            Part part = open.removeLast();
-            found.clear();
-            leftOut = 0;
-            isSeen = true;
-            if (seen.add(part.object)) {
-                visit(part.object, part.share, dataClasses);
+        this.dataClasses = dataClasses;
+        open.add(new Part(root, null, false));
+        // What is in no list first, and then what short lists have, so that long ones leave out nothing but their own.
+        List<List<Part>> lists = new ArrayList<>();
+        while (mayGoOn()) {
+            if (visitNext().elements > 0) {
+                lists.add(new ArrayList<>(found));
+            } else {
+                open.addAll(found);
             }
-            for (Object object : found) {
-                open.add(new Part(object, part.share / (found.size() + leftOut)));
-            }
-            done += found.isEmpty() && isSeen ? part.share : 0;
+        }
+        Collections.shuffle(lists, ThreadLocalRandom.current());
+        lists.sort(Comparator.comparing(list -> -Math.min(list.size(), MOST_OBJECTS)));
+        lists.forEach(open::addAll);
+        while (mayGoOn()) {
+            visitNext();
+            open.addAll(found);
         }
         tooLarge = !open.isEmpty() || hasMoreElements;
-        if (tooLarge && done > 0) {
-            for (OfClass ofClass : classes.values()) {
-                double estimate = Math.min(ofClass.count / done, 1 / ofClass.least);
-                ofClass.count = (int) Math.max(ofClass.count, Math.min(MOST_COUNTED, Math.round(estimate)));
-            }
+        if (tooLarge) {
+            estimate();
         }
     }
 
-    private void visit(Object object, double share, Function<Class<?>, DataClass> dataClasses) {
+    private boolean mayGoOn() {
+        return !open.isEmpty() && visited.size() < MOST_OBJECTS;
+    }
+
+    private Part visitNext() {
+        Part part = open.removeLast();
+        found.clear();
+        if (part.isElement) {
+            part.in.looked++;
+        }
+        if (seen.add(part.object)) {
+            visited.add(part);
+            visit(part, part.object);
+        }
+        return part;
+    }
+
+    private void estimate() {
+        for (Part part : visited) {
+            if (part.in != null) {
+                boolean isOfMore = part.isElement && part.in.looked < part.in.elements;
+                part.standsFor = part.in.standsFor * (isOfMore ? (double) part.in.elements / part.in.looked : 1);
+            }
+            if (part.ofClass != null) {
+                part.ofClass.estimate += part.standsFor;
+            }
+        }
+        for (OfClass ofClass : classes.values()) {
+            ofClass.count = (int) Math.min(MOST_COUNTED, Math.round(ofClass.estimate));
+        }
+    }
+
+    private void visit(Part part, Object object) {
         Class<?> type = object.getClass();
         DataClass dataClass = dataClasses.apply(type);
         if (dataClass != null) {
@@ -110,10 +152,9 @@ final class Graph {
             }
             isEmpty = false;
             if (dataClass.shape.travels(encoding)) {
-                OfClass ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
-                ofClass.least = Math.min(ofClass.least, share);
-                if (ThreadLocalRandom.current().nextInt(++ofClass.count) == 0) {
-                    ofClass.one = object;
+                part.ofClass = classes.computeIfAbsent(dataClass, none -> new OfClass());
+                if (ThreadLocalRandom.current().nextInt(++part.ofClass.count) == 0) {
+                    part.ofClass.one = object;
                 }
             }
             Object[] values = dataClass.values(object);
@@ -123,7 +164,7 @@ final class Graph {
                 int field = place % values.length;
                 boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
                 if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
-                    add(values[field]);
+                    find(values[field], part, false);
                 }
             }
             if (!(object instanceof Collection) && !(object instanceof Map)) {
@@ -131,60 +172,60 @@ final class Graph {
             }
         }
         if (object instanceof Object[]) {
-            addAll(Arrays.asList((Object[]) object));
+            findAll(Arrays.asList((Object[]) object), part);
         } else if (Opaque.is(object)) {
             isEmpty &= Wrappers.isKnown(type);
-            addAll(Wrappers.content(object, type.getName()));
+            findAll(Wrappers.content(object, type.getName()), part);
         } else if (object instanceof Collection) {
-            addAll((Collection<?>) object);
+            findAll((Collection<?>) object, part);
         } else if (object instanceof Map) {
-            addAll(((Map<?, ?>) object).values());
+            findAll(((Map<?, ?>) object).values(), part);
         } else if (object instanceof Map.Entry) {
-            add(((Map.Entry<?, ?>) object).getValue());
+            find(((Map.Entry<?, ?>) object).getValue(), part, false);
         } else if (object instanceof Optional) {
-            add(((Optional<?>) object).orElse(null));
+            find(((Optional<?>) object).orElse(null), part, false);
         } else if (object instanceof AtomicReference) {
-            add(((AtomicReference<?>) object).get());
+            find(((AtomicReference<?>) object).get(), part, false);
         } else {
             isEmpty = false;
         }
     }
 
     /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
-    private void addAll(Collection<?> all) {
+    private void findAll(Collection<?> all, Part part) {
         int before = found.size();
         int most = elementsLeft;
         if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
-            addSome((List<?>) all);
+            findSome((List<?>) all, part);
         } else {
             Iterator<?> next = all.iterator();
             for (; elementsLeft > 0 && next.hasNext(); elementsLeft--) {
-                add(next.next());
+                find(next.next(), part, true);
             }
-            leftOut = next.hasNext() ? Math.max(1, all.size() - most) : 0;
+            part.elements = next.hasNext() ? Math.max(most + 1, all.size()) : most - elementsLeft;
         }
-        hasMoreElements |= leftOut > 0;
-        isSeen = most > 0 || leftOut == 0;
+        hasMoreElements |= part.elements > most;
         Collections.shuffle(found.subList(before, found.size()), ThreadLocalRandom.current());
     }
 
     /** As many as are left, spread evenly from an element that chance says, which makes each as likely as the others. */
-    private void addSome(List<?> all) {
+    private void findSome(List<?> all, Part part) {
         long size = all.size();
         long first = ThreadLocalRandom.current().nextLong(size);
         for (long element = 0; element < elementsLeft; element++) {
-            add(all.get((int) ((first + element * size) / elementsLeft)));
+            find(all.get((int) ((first + element * size) / elementsLeft)), part, true);
         }
-        leftOut = (int) size - elementsLeft;
+        part.elements = (int) size;
         elementsLeft = 0;
     }
 
-    private void add(Object object) {
+    private void find(Object object, Part in, boolean isElement) {
         if (object != null && !isPlain(object)) {
-            found.add(object);
-        } else if (object != null) {
-            isEmpty = false;
+            found.add(new Part(object, in, isElement));
+            return;
         }
+        in.looked += isElement ? 1 : 0;
+        isEmpty &= object == null;
     }
 
     private static boolean isEntity(Class<?> type) {

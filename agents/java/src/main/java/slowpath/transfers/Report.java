@@ -222,7 +222,7 @@ final class Report {
             if (!row.travels(field)) {
                 continue;
             }
-            json.begin('{').with("name", row.shape.names.get(field)).with("type", row.shape.types.get(field))
+            json.begin('{').with("name", row.shape.shown.get(field)).with("type", row.shape.types.get(field))
                     .with("used", row.used[field]).with("printed", row.printed[field])
                     .with("unused", row.unused[field])
                     .with("censored", row.censoredOf[field]).with("censored_used", row.censoredUsed[field])

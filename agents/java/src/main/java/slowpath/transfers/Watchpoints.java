@@ -136,8 +136,9 @@ final class Watchpoints implements Backend {
             censor(other);
             return false;
         }
-        // Only classes whose objects arrive say that they print: one that is watched may be part of another one.
-        return isText && armed.get() > 0 || isServed(object) || isServed(other);
+        // One that is watched may be part of another one of a class whose objects arrive, and its text has what that has.
+        return isText && armed.get() > 0 && readiness.get(object.getClass()).isReady
+                || isServed(object) || isServed(other);
     }
 
     @Override
