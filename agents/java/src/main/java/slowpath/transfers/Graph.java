@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.RandomAccess;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicReference;
@@ -52,6 +51,8 @@ final class Graph {
         int looked;
         /** Null: it is no object that counts. */
         OfClass ofClass;
+        /** More than one refers to it: elements that were not looked at do so, too, and have none of their own. */
+        boolean isShared;
         /** For so many: elements of what it is in that were not looked at, and so on, outwards. */
         double standsFor = 1;
 
@@ -70,13 +71,13 @@ final class Graph {
 
     private final Encoding encoding;
     private final Function<Class<?>, DataClass> dataClasses;
-    private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final Map<Object, Part> seen = new IdentityHashMap<>();
     /** In the order in which they were visited. */
     private final List<Part> visited = new ArrayList<>();
     private final Deque<Part> open = new ArrayDeque<>();
     /** What the part refers to that is visited. */
     private final List<Part> found = new ArrayList<>();
-    /** How many elements may still be looked at, and whether there are more. */
+    /** How many elements may still be looked at, each time half of them, and whether there are more. */
     private int elementsLeft = MOST_ELEMENTS;
     private boolean hasMoreElements;
 
@@ -120,21 +121,27 @@ final class Graph {
         if (part.isElement) {
             part.in.looked++;
         }
-        if (seen.add(part.object)) {
-            visited.add(part);
-            visit(part, part.object);
+        Part before = seen.putIfAbsent(part.object, part);
+        if (before != null) {
+            before.isShared = true;
+            return part;
         }
+        visited.add(part);
+        visit(part, part.object);
         return part;
     }
 
     private void estimate() {
         for (Part part : visited) {
-            if (part.in != null) {
+            if (part.in != null && !part.isShared) {
                 boolean isOfMore = part.isElement && part.in.looked < part.in.elements;
                 part.standsFor = part.in.standsFor * (isOfMore ? (double) part.in.elements / part.in.looked : 1);
             }
             if (part.ofClass != null) {
                 part.ofClass.estimate += part.standsFor;
+                if (ThreadLocalRandom.current().nextDouble() * part.ofClass.estimate < part.standsFor) {
+                    part.ofClass.one = part.object;
+                }
             }
         }
         for (OfClass ofClass : classes.values()) {
@@ -194,29 +201,31 @@ final class Graph {
     /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
     private void findAll(Collection<?> all, Part part) {
         int before = found.size();
-        int most = elementsLeft;
+        int most = elementsLeft / 2;
+        int looked = 0;
         if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
-            findSome((List<?>) all, part);
+            findSome((List<?>) all, most, part);
+            looked = most;
+            part.elements = all.size();
         } else {
             Iterator<?> next = all.iterator();
-            for (; elementsLeft > 0 && next.hasNext(); elementsLeft--) {
+            for (; looked < most && next.hasNext(); looked++) {
                 find(next.next(), part, true);
             }
-            part.elements = next.hasNext() ? Math.max(most + 1, all.size()) : most - elementsLeft;
+            part.elements = next.hasNext() ? Math.max(most + 1, all.size()) : looked;
         }
-        hasMoreElements |= part.elements > most;
+        elementsLeft -= looked;
+        hasMoreElements |= part.elements > looked;
         Collections.shuffle(found.subList(before, found.size()), ThreadLocalRandom.current());
     }
 
-    /** As many as are left, spread evenly from an element that chance says, which makes each as likely as the others. */
-    private void findSome(List<?> all, Part part) {
+    /** So many, spread evenly from an element that chance says, which makes each as likely as the others. */
+    private void findSome(List<?> all, int most, Part part) {
         long size = all.size();
         long first = ThreadLocalRandom.current().nextLong(size);
-        for (long element = 0; element < elementsLeft; element++) {
-            find(all.get((int) ((first + element * size) / elementsLeft)), part, true);
+        for (long element = 0; element < most; element++) {
+            find(all.get((int) ((first + element * size) / most)), part, true);
         }
-        part.elements = (int) size;
-        elementsLeft = 0;
     }
 
     private void find(Object object, Part in, boolean isElement) {
