@@ -258,8 +258,8 @@ fn one(row: &TransferRow) -> String {
     if row.too_large > 0 {
         let _ = writeln!(
             text,
-            "   {} responses had too many objects or classes to see them all: how many there are is estimated",
-            grouped(row.too_large)
+            "   {} had too many objects or classes to see them all: how many there are is estimated",
+            number_of(row.too_large, "response")
         );
     }
     let _ = writeln!(

@@ -1,6 +1,7 @@
 /*
- * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list, with others below each
- * and in a page: of three fifths of them, the first, the price is read. And hits with more numbers than are looked at.
+ * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list, with others below each,
+ * in a page, and in a short list and a long one: of three fifths of them, the first, the price is read. And hits with more
+ * numbers than are looked at, and accounts of which few have many bookings.
  *   java corners.TooMany RESPONSES
  */
 package corners;
@@ -33,6 +34,19 @@ public final class TooMany {
         List<Link> none = List.of();
     }
 
+    static class Both {
+        List<Ticket> few = tickets(LIST / 10);
+        List<Ticket> many = tickets(LIST - LIST / 10);
+    }
+
+    static class Booking {
+        Link account = ACCOUNT;
+    }
+
+    static class Account {
+        List<Booking> bookings = new ArrayList<>();
+    }
+
     static class Hit {
         List<Double> vector = Collections.nCopies(NUMBERS, 1.0);
     }
@@ -48,6 +62,8 @@ public final class TooMany {
     private static final int TRAIN = 5;
     private static final int HITS = 100;
     private static final int NUMBERS = 1500;
+    private static final int BOOKINGS = 300;
+    private static final Link ACCOUNT = new Link();
     static volatile double sink;
 
     private TooMany() {}
@@ -98,6 +114,21 @@ public final class TooMany {
         return new Page();
     }
 
+    static Both fetchBoth() {
+        return new Both();
+    }
+
+    static List<Account> fetchAccounts() {
+        List<Account> accounts = new ArrayList<>();
+        for (int number = 0; number < LIST; number++) {
+            accounts.add(new Account());
+            for (int booking = 0; number % 100 == 0 && booking < BOOKINGS; booking++) {
+                accounts.get(number).bookings.add(new Booking());
+            }
+        }
+        return accounts;
+    }
+
     static Hits fetchHits() {
         Hits hits = new Hits();
         for (int hit = 0; hit < HITS; hit++) {
@@ -126,7 +157,12 @@ public final class TooMany {
                 }
             }
             use(all);
-            sink = fetchHits().hits.size();
+            Both both = fetchBoth();
+            all.clear();
+            all.addAll(both.few);
+            all.addAll(both.many);
+            use(all);
+            sink = fetchHits().hits.size() + fetchAccounts().size();
             if (response % 100 == 99) {
                 System.gc();
                 Thread.sleep(20);

@@ -1,7 +1,8 @@
 /*
  * Looks through what a response became: which objects of the application there are, and one of each class, every
- * one as likely as the others (reservoir sampling). Where there are too many, which of an array's or a collection's are
- * looked at is left to chance, too, and they stand for the rest of it: how many there are is an estimate. Follows fields of
+ * one as likely as the others (reservoir sampling). What no list has comes first, then level by level what lists have. Of
+ * each level, where it has too many, some are chosen by chance, and stand for the others of it: how many there are is an
+ * estimate then (Horvitz and Thompson, Journal of the American Statistical Association 47, 1952). Follows fields of
  * the application's classes and the collections of java.util; never calls a method of the application.
  */
 package slowpath.transfers;
@@ -12,7 +13,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.Date;
 import java.util.Deque;
 import java.util.IdentityHashMap;
@@ -31,7 +31,7 @@ final class Graph {
     private static final int MOST_OBJECTS = 2000;
     /** In arrays and collections, texts and numbers, too. */
     private static final int MOST_ELEMENTS = 20_000;
-    /** Of lists in lists of which next to nothing was seen, the estimate would be beyond all bounds. */
+    /** What next to nothing stands for would be beyond all bounds. */
     private static final int MOST_COUNTED = 10_000_000;
 
     static final class OfClass {
@@ -40,32 +40,47 @@ final class Graph {
         private double estimate;
     }
 
+    /** Some that are looked at of all, each as likely as the others. */
+    private static final class Share {
+        final int all;
+        int seen;
+
+        Share(int all) {
+            this.all = all;
+        }
+
+        /** For so many of all one stands that is seen. */
+        double inverse() {
+            return (double) all / seen;
+        }
+    }
+
     /** What is looked at. */
     private static final class Part {
         final Object object;
         /** What refers to it; null: it is the response. */
         final Part in;
-        final boolean isElement;
-        /** Of an array or a collection: how many elements it has, and how many of those have been looked at. */
-        int elements;
-        int looked;
+        /** Null: it is no array, no collection and no map; those of the level that are looked into, and of it. */
+        Collection<?> elements;
+        Share ofLists;
+        Share ofElements;
+        /** Null: it is no element of one; those of its level. */
+        Share ofLevel;
         /** Null: it is no object that counts. */
         OfClass ofClass;
-        /** More than one refers to it: elements that were not looked at do so, too, and have none of their own. */
+        /** More than one refers to it: those do so that are not seen, too, and have none of their own. */
         boolean isShared;
-        /** For so many: elements of what it is in that were not looked at, and so on, outwards. */
         double standsFor = 1;
 
-        Part(Object object, Part in, boolean isElement) {
+        Part(Object object, Part in) {
             this.object = object;
             this.in = in;
-            this.isElement = isElement;
         }
     }
 
     final Map<DataClass, OfClass> classes = new LinkedHashMap<>();
     /** There are more objects than were looked at. */
-    final boolean tooLarge;
+    boolean tooLarge;
     /** Nothing but what could hold objects was seen: a list of nothing, an answer without a body. */
     boolean isEmpty = true;
 
@@ -74,12 +89,11 @@ final class Graph {
     private final Map<Object, Part> seen = new IdentityHashMap<>();
     /** In the order in which they were visited. */
     private final List<Part> visited = new ArrayList<>();
+    /** What was found and is no element. */
     private final Deque<Part> open = new ArrayDeque<>();
-    /** What the part refers to that is visited. */
-    private final List<Part> found = new ArrayList<>();
-    /** How many elements may still be looked at, each time half of them, and whether there are more. */
+    /** Those of a level. */
+    private final List<Part> lists = new ArrayList<>();
     private int elementsLeft = MOST_ELEMENTS;
-    private boolean hasMoreElements;
 
     /**
      * @param encoding entities that others refer to came by rows of their own, now or at another time; what fields refer
@@ -88,54 +102,78 @@ final class Graph {
     Graph(Object root, Encoding encoding, Function<Class<?>, DataClass> dataClasses) {
         this.encoding = encoding;
         this.dataClasses = dataClasses;
-        open.add(new Part(root, null, false));
-        // What is in no list first, and then what short lists have, so that long ones leave out nothing but their own.
-        List<List<Part>> lists = new ArrayList<>();
-        while (mayGoOn()) {
-            if (visitNext().elements > 0) {
-                lists.add(new ArrayList<>(found));
-            } else {
-                open.addAll(found);
-            }
+        List<Part> level = new ArrayList<>();
+        level.add(new Part(root, null));
+        while (!level.isEmpty()) {
+            visitSome(level);
+            level = elementsOfLists();
         }
-        Collections.shuffle(lists, ThreadLocalRandom.current());
-        lists.sort(Comparator.comparing(list -> -Math.min(list.size(), MOST_OBJECTS)));
-        lists.forEach(open::addAll);
-        while (mayGoOn()) {
-            visitNext();
-            open.addAll(found);
-        }
-        tooLarge = !open.isEmpty() || hasMoreElements;
         if (tooLarge) {
             estimate();
         }
     }
 
-    private boolean mayGoOn() {
-        return !open.isEmpty() && visited.size() < MOST_OBJECTS;
+    /** Half of what is left at most, so that something is for what is inside. */
+    private void visitSome(List<Part> level) {
+        int most = visited.size() + (MOST_OBJECTS - visited.size() + 1) / 2;
+        Share ofLevel = new Share(level.size());
+        Collections.shuffle(level, ThreadLocalRandom.current());
+        for (Part part : level) {
+            if (visited.size() >= most) {
+                tooLarge = true;
+                return;
+            }
+            part.ofLevel = ofLevel;
+            ofLevel.seen++;
+            open.add(part);
+            visitOpen();
+        }
     }
 
-    private Part visitNext() {
-        Part part = open.removeLast();
-        found.clear();
-        if (part.isElement) {
-            part.in.looked++;
+    private void visitOpen() {
+        while (!open.isEmpty()) {
+            Part part = open.removeLast();
+            if (visited.size() >= MOST_OBJECTS) {
+                tooLarge = true;
+                open.clear();
+                return;
+            }
+            Part before = seen.putIfAbsent(part.object, part);
+            if (before == null) {
+                visited.add(part);
+                visit(part, part.object);
+            } else {
+                before.isShared = true;
+            }
         }
-        Part before = seen.putIfAbsent(part.object, part);
-        if (before != null) {
-            before.isShared = true;
-            return part;
+    }
+
+    private List<Part> elementsOfLists() {
+        List<Part> found = new ArrayList<>();
+        Share ofLists = new Share(lists.size());
+        int most = (elementsLeft + 1) / 2;
+        Collections.shuffle(lists, ThreadLocalRandom.current());
+        for (Part list : lists) {
+            if (most == 0) {
+                tooLarge = true;
+                break;
+            }
+            list.ofLists = ofLists;
+            int listsLeft = ofLists.all - ofLists.seen++;
+            int looked = findElements(list, (most + listsLeft - 1) / listsLeft, found);
+            most -= looked;
+            elementsLeft -= looked;
         }
-        visited.add(part);
-        visit(part, part.object);
-        return part;
+        lists.clear();
+        return found;
     }
 
     private void estimate() {
         for (Part part : visited) {
-            if (part.in != null && !part.isShared) {
-                boolean isOfMore = part.isElement && part.in.looked < part.in.elements;
-                part.standsFor = part.in.standsFor * (isOfMore ? (double) part.in.elements / part.in.looked : 1);
+            Part in = part.in;
+            if (in != null && !part.isShared) {
+                part.standsFor = in.standsFor * (part.ofLevel == null ? 1
+                        : in.ofLists.inverse() * in.ofElements.inverse() * part.ofLevel.inverse());
             }
             if (part.ofClass != null) {
                 part.ofClass.estimate += part.standsFor;
@@ -171,7 +209,7 @@ final class Graph {
                 int field = place % values.length;
                 boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
                 if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
-                    find(values[field], part, false);
+                    find(values[field], part, open);
                 }
             }
             if (!(object instanceof Collection) && !(object instanceof Map)) {
@@ -179,62 +217,58 @@ final class Graph {
             }
         }
         if (object instanceof Object[]) {
-            findAll(Arrays.asList((Object[]) object), part);
+            part.elements = Arrays.asList((Object[]) object);
         } else if (Opaque.is(object)) {
             isEmpty &= Wrappers.isKnown(type);
-            findAll(Wrappers.content(object, type.getName()), part);
+            part.elements = Wrappers.content(object, type.getName());
         } else if (object instanceof Collection) {
-            findAll((Collection<?>) object, part);
+            part.elements = (Collection<?>) object;
         } else if (object instanceof Map) {
-            findAll(((Map<?, ?>) object).values(), part);
+            part.elements = ((Map<?, ?>) object).values();
         } else if (object instanceof Map.Entry) {
-            find(((Map.Entry<?, ?>) object).getValue(), part, false);
+            find(((Map.Entry<?, ?>) object).getValue(), part, open);
         } else if (object instanceof Optional) {
-            find(((Optional<?>) object).orElse(null), part, false);
+            find(((Optional<?>) object).orElse(null), part, open);
         } else if (object instanceof AtomicReference) {
-            find(((AtomicReference<?>) object).get(), part, false);
+            find(((AtomicReference<?>) object).get(), part, open);
         } else {
             isEmpty = false;
         }
+        if (part.elements != null) {
+            lists.add(part);
+        }
     }
 
-    /** In any order: where there are more objects than are looked at, each shall be as likely as the others to be. */
-    private void findAll(Collection<?> all, Part part) {
-        int before = found.size();
-        int most = elementsLeft / 2;
+    /** @return how many elements were looked at, of all so many at most */
+    private int findElements(Part list, int most, List<Part> found) {
+        Collection<?> all = list.elements;
         int looked = 0;
         if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
-            findSome((List<?>) all, most, part);
-            looked = most;
-            part.elements = all.size();
+            // Spread evenly from an element that chance says, which makes each as likely as the others.
+            long size = all.size();
+            long first = ThreadLocalRandom.current().nextLong(size);
+            for (; looked < most; looked++) {
+                find(((List<?>) all).get((int) ((first + looked * size) / most)), list, found);
+            }
+            list.ofElements = new Share((int) size);
         } else {
             Iterator<?> next = all.iterator();
             for (; looked < most && next.hasNext(); looked++) {
-                find(next.next(), part, true);
+                find(next.next(), list, found);
             }
-            part.elements = next.hasNext() ? Math.max(most + 1, all.size()) : looked;
+            list.ofElements = new Share(next.hasNext() ? Math.max(most + 1, all.size()) : looked);
         }
-        elementsLeft -= looked;
-        hasMoreElements |= part.elements > looked;
-        Collections.shuffle(found.subList(before, found.size()), ThreadLocalRandom.current());
+        list.ofElements.seen = looked;
+        tooLarge |= looked < list.ofElements.all;
+        return looked;
     }
 
-    /** So many, spread evenly from an element that chance says, which makes each as likely as the others. */
-    private void findSome(List<?> all, int most, Part part) {
-        long size = all.size();
-        long first = ThreadLocalRandom.current().nextLong(size);
-        for (long element = 0; element < most; element++) {
-            find(all.get((int) ((first + element * size) / most)), part, true);
-        }
-    }
-
-    private void find(Object object, Part in, boolean isElement) {
+    private void find(Object object, Part in, Collection<Part> found) {
         if (object != null && !isPlain(object)) {
-            found.add(new Part(object, in, isElement));
-            return;
+            found.add(new Part(object, in));
+        } else if (object != null) {
+            isEmpty = false;
         }
-        in.looked += isElement ? 1 : 0;
-        isEmpty &= object == null;
     }
 
     private static boolean isEntity(Class<?> type) {
