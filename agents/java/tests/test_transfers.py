@@ -366,7 +366,7 @@ class TooMany(unittest.TestCase):
                                 "fetchBoth", "fetchHits", "fetchAccounts"))
         counts = {}
         for row in rows:
-            counts.setdefault(row["class"].split("$")[1], []).append(row["objects"] / 400)
+            counts.setdefault(row["class"].split("$")[1], []).append(round(row["objects"] / 400))
         # Which accounts are looked at is left to chance, and one in a hundred has bookings: six standard deviations.
         self.assertAlmostEqual(counts.pop("Booking")[0], 50 * 300, delta=1500)
         self.assertEqual({name: sorted(numbers) for name, numbers in counts.items()}, {

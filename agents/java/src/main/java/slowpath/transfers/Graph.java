@@ -1,9 +1,10 @@
 /*
  * Looks through what a response became: which objects of the application there are, and one of each class, every
- * one as likely as the others (reservoir sampling). What no list has comes first, then level by level what lists have. Of
- * each level, where it has too many, some are chosen by chance, and stand for the others of it: how many there are is an
- * estimate then (Horvitz and Thompson, Journal of the American Statistical Association 47, 1952). Follows fields of
- * the application's classes and the collections of java.util; never calls a method of the application.
+ * one as likely as the others (reservoir sampling). What no list has comes first, then what lists have, then what lists in
+ * these have. Where those are too many, some lists of a level, and some elements of each, are chosen by chance and stand for
+ * the others: how many there are is an estimate then (Horvitz and Thompson, Journal of the American Statistical Association
+ * 47, 1952). Follows fields of the application's classes and the collections of java.util; never calls a method of the
+ * application.
  */
 package slowpath.transfers;
 
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.Date;
 import java.util.Deque;
 import java.util.IdentityHashMap;
@@ -40,41 +42,27 @@ final class Graph {
         private double estimate;
     }
 
-    /** Some that are looked at of all, each as likely as the others. */
-    private static final class Share {
-        final int all;
-        int seen;
-
-        Share(int all) {
-            this.all = all;
-        }
-
-        /** For so many of all one stands that is seen. */
-        double inverse() {
-            return (double) all / seen;
-        }
-    }
-
     /** What is looked at. */
     private static final class Part {
         final Object object;
         /** What refers to it; null: it is the response. */
         final Part in;
-        /** Null: it is no array, no collection and no map; those of the level that are looked into, and of it. */
+        final boolean isElement;
+        /** Null: it is no array, no collection and no map. Those of them that were looked at, but for texts and the like. */
         Collection<?> elements;
-        Share ofLists;
-        Share ofElements;
-        /** Null: it is no element of one; those of its level. */
-        Share ofLevel;
+        List<Part> found;
+        /** For so many of all those of its level each one stands that was visited. */
+        double eachStandsFor = 1;
         /** Null: it is no object that counts. */
         OfClass ofClass;
         /** More than one refers to it: those do so that are not seen, too, and have none of their own. */
         boolean isShared;
         double standsFor = 1;
 
-        Part(Object object, Part in) {
+        Part(Object object, Part in, boolean isElement) {
             this.object = object;
             this.in = in;
+            this.isElement = isElement;
         }
     }
 
@@ -89,9 +77,8 @@ final class Graph {
     private final Map<Object, Part> seen = new IdentityHashMap<>();
     /** In the order in which they were visited. */
     private final List<Part> visited = new ArrayList<>();
-    /** What was found and is no element. */
     private final Deque<Part> open = new ArrayDeque<>();
-    /** Those of a level. */
+    /** Those that were visited, and what they have was not. */
     private final List<Part> lists = new ArrayList<>();
     private int elementsLeft = MOST_ELEMENTS;
 
@@ -102,35 +89,67 @@ final class Graph {
     Graph(Object root, Encoding encoding, Function<Class<?>, DataClass> dataClasses) {
         this.encoding = encoding;
         this.dataClasses = dataClasses;
-        List<Part> level = new ArrayList<>();
-        level.add(new Part(root, null));
-        while (!level.isEmpty()) {
-            visitSome(level);
-            level = elementsOfLists();
+        visit(new Part(root, null, false));
+        while (!lists.isEmpty()) {
+            visitLists();
         }
         if (tooLarge) {
             estimate();
         }
     }
 
-    /** Half of what is left at most, so that something is for what is inside. */
-    private void visitSome(List<Part> level) {
-        int most = visited.size() + (MOST_OBJECTS - visited.size() + 1) / 2;
-        Share ofLevel = new Share(level.size());
+    /** What lists of a level have: of what may be looked at still half, so that something is left for lists in them. */
+    private void visitLists() {
+        List<Part> level = new ArrayList<>(lists);
+        lists.clear();
         Collections.shuffle(level, ThreadLocalRandom.current());
-        for (Part part : level) {
-            if (visited.size() >= most) {
-                tooLarge = true;
-                return;
+        List<Part> full = new ArrayList<>();
+        int most = (elementsLeft + 1) / 2;
+        int opened = 0;
+        for (; opened < level.size() && most > 0; opened++) {
+            Part list = level.get(opened);
+            int looked = findElements(list, share(most, level.size() - opened));
+            most -= looked;
+            elementsLeft -= looked;
+            if (!list.found.isEmpty()) {
+                full.add(list);
             }
-            part.ofLevel = ofLevel;
-            ofLevel.seen++;
-            open.add(part);
-            visitOpen();
+        }
+        most = (MOST_OBJECTS - visited.size() + 1) / 2;
+        if (full.size() <= most) {
+            full.sort(Comparator.comparing(list -> list.found.size())); // What short ones do not need is for long ones.
+        }
+        int entered = 0;
+        for (; entered < full.size() && most > 0; entered++) {
+            int before = visited.size();
+            visitElements(full.get(entered), share(most, full.size() - entered));
+            most -= visited.size() - before;
+        }
+        tooLarge |= opened < level.size() || entered < full.size();
+        for (Part list : full.subList(0, entered)) {
+            list.eachStandsFor *= (double) level.size() / opened * full.size() / entered;
         }
     }
 
-    private void visitOpen() {
+    /** What one of so many gets. */
+    private static int share(int all, int of) {
+        return (all + of - 1) / of;
+    }
+
+    private void visitElements(Part list, int most) {
+        Collections.shuffle(list.found, ThreadLocalRandom.current());
+        int end = visited.size() + most;
+        int entered = 0;
+        for (; entered < list.found.size() && visited.size() < end; entered++) {
+            visit(list.found.get(entered));
+        }
+        tooLarge |= entered < list.found.size();
+        list.eachStandsFor *= (double) list.found.size() / entered;
+    }
+
+    /** With all that it refers to but by lists. */
+    private void visit(Part whole) {
+        open.add(whole);
         while (!open.isEmpty()) {
             Part part = open.removeLast();
             if (visited.size() >= MOST_OBJECTS) {
@@ -141,39 +160,18 @@ final class Graph {
             Part before = seen.putIfAbsent(part.object, part);
             if (before == null) {
                 visited.add(part);
-                visit(part, part.object);
+                look(part, part.object);
             } else {
                 before.isShared = true;
             }
         }
     }
 
-    private List<Part> elementsOfLists() {
-        List<Part> found = new ArrayList<>();
-        Share ofLists = new Share(lists.size());
-        int most = (elementsLeft + 1) / 2;
-        Collections.shuffle(lists, ThreadLocalRandom.current());
-        for (Part list : lists) {
-            if (most == 0) {
-                tooLarge = true;
-                break;
-            }
-            list.ofLists = ofLists;
-            int listsLeft = ofLists.all - ofLists.seen++;
-            int looked = findElements(list, (most + listsLeft - 1) / listsLeft, found);
-            most -= looked;
-            elementsLeft -= looked;
-        }
-        lists.clear();
-        return found;
-    }
-
     private void estimate() {
         for (Part part : visited) {
             Part in = part.in;
             if (in != null && !part.isShared) {
-                part.standsFor = in.standsFor * (part.ofLevel == null ? 1
-                        : in.ofLists.inverse() * in.ofElements.inverse() * part.ofLevel.inverse());
+                part.standsFor = in.standsFor * (part.isElement ? in.eachStandsFor : 1);
             }
             if (part.ofClass != null) {
                 part.ofClass.estimate += part.standsFor;
@@ -187,7 +185,7 @@ final class Graph {
         }
     }
 
-    private void visit(Part part, Object object) {
+    private void look(Part part, Object object) {
         Class<?> type = object.getClass();
         DataClass dataClass = dataClasses.apply(type);
         if (dataClass != null) {
@@ -209,7 +207,7 @@ final class Graph {
                 int field = place % values.length;
                 boolean hasCome = values[field] != null && dataClass.shape.name(field, encoding) != null;
                 if (hasCome && (encoding != Encoding.ROW || !isEntity(values[field].getClass()))) {
-                    find(values[field], part, open);
+                    find(values[field], part, false, open);
                 }
             }
             if (!(object instanceof Collection) && !(object instanceof Map)) {
@@ -226,46 +224,47 @@ final class Graph {
         } else if (object instanceof Map) {
             part.elements = ((Map<?, ?>) object).values();
         } else if (object instanceof Map.Entry) {
-            find(((Map.Entry<?, ?>) object).getValue(), part, open);
+            find(((Map.Entry<?, ?>) object).getValue(), part, false, open);
         } else if (object instanceof Optional) {
-            find(((Optional<?>) object).orElse(null), part, open);
+            find(((Optional<?>) object).orElse(null), part, false, open);
         } else if (object instanceof AtomicReference) {
-            find(((AtomicReference<?>) object).get(), part, open);
+            find(((AtomicReference<?>) object).get(), part, false, open);
         } else {
             isEmpty = false;
         }
         if (part.elements != null) {
+            part.found = new ArrayList<>();
             lists.add(part);
         }
     }
 
-    /** @return how many elements were looked at, of all so many at most */
-    private int findElements(Part list, int most, List<Part> found) {
+    /** @return how many elements were looked at, so many at most */
+    private int findElements(Part list, int most) {
         Collection<?> all = list.elements;
         int looked = 0;
+        int size;
         if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
             // Spread evenly from an element that chance says, which makes each as likely as the others.
-            long size = all.size();
+            size = all.size();
             long first = ThreadLocalRandom.current().nextLong(size);
             for (; looked < most; looked++) {
-                find(((List<?>) all).get((int) ((first + looked * size) / most)), list, found);
+                find(((List<?>) all).get((int) ((first + looked * (long) size) / most)), list, true, list.found);
             }
-            list.ofElements = new Share((int) size);
         } else {
             Iterator<?> next = all.iterator();
             for (; looked < most && next.hasNext(); looked++) {
-                find(next.next(), list, found);
+                find(next.next(), list, true, list.found);
             }
-            list.ofElements = new Share(next.hasNext() ? Math.max(most + 1, all.size()) : looked);
+            size = next.hasNext() ? Math.max(most + 1, all.size()) : looked;
         }
-        list.ofElements.seen = looked;
-        tooLarge |= looked < list.ofElements.all;
+        tooLarge |= looked < size;
+        list.eachStandsFor = looked == 0 ? 1 : (double) size / looked;
         return looked;
     }
 
-    private void find(Object object, Part in, Collection<Part> found) {
+    private void find(Object object, Part in, boolean isElement, Collection<Part> found) {
         if (object != null && !isPlain(object)) {
-            found.add(new Part(object, in));
+            found.add(new Part(object, in, isElement));
         } else if (object != null) {
             isEmpty = false;
         }
