@@ -21,6 +21,7 @@ public final class TooMany {
 
     static class Carriage extends Ticket {
         Carriage next;
+        Carriage before;
     }
 
     static class Link {
@@ -103,6 +104,9 @@ public final class TooMany {
             for (int carriage = 0; carriage < TRAIN; carriage++) {
                 Carriage before = new Carriage();
                 before.next = first;
+                if (first != null) {
+                    first.before = before;
+                }
                 first = before;
             }
             trains.add(first);

@@ -55,7 +55,7 @@ final class Graph {
         double eachStandsFor = 1;
         /** Null: it is no object that counts. */
         OfClass ofClass;
-        /** More than one refers to it: those do so that are not seen, too, and have none of their own. */
+        /** More than one refers to it, but for what is inside of it: those that are not seen do so, too. */
         boolean isShared;
         double standsFor = 1;
 
@@ -63,6 +63,15 @@ final class Graph {
             this.object = object;
             this.in = in;
             this.isElement = isElement;
+        }
+
+        boolean isInside(Part other) {
+            for (Part part = in; part != null; part = part.in) {
+                if (part == other) {
+                    return true;
+                }
+            }
+            return false;
         }
     }
 
@@ -162,7 +171,7 @@ final class Graph {
                 visited.add(part);
                 look(part, part.object);
             } else {
-                before.isShared = true;
+                before.isShared |= !part.isInside(before);
             }
         }
     }
