@@ -56,6 +56,8 @@ final class Watchpoints implements Backend {
     };
     /** Where classes come faster than they can be prepared, the last ones are still in use; those that are not may go. */
     private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
+    /** How many classes that arrived are not prepared yet: until they are, their texts may have what is watched of others. */
+    private final AtomicInteger unprepared = new AtomicInteger();
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
     /** What is watched, or was read already, until its request is over, by identity; of two of the same hash one. */
@@ -191,15 +193,18 @@ final class Watchpoints implements Backend {
     public void watch(Object object, int weight, DataClass type, Row row, List<Lifetimes.Sample> ofRequest) {
         Readiness ready = readiness.get(object.getClass());
         if (ready.isReady) {
-            Runnable measuring = arm(object, weight, type, row, ofRequest);
+            Runnable measuring = unprepared.get() > 0 ? null : arm(object, weight, type, row, ofRequest);
             if (measuring != null) {
                 measuring.run(); // Without our lock, for which others would wait.
             }
         } else if (ready.isRefused) {
             unseen.increment();
-        } else if (ready.isAsked.compareAndSet(false, true)
-                && !toPrepare.offerFirst(new WeakReference<>(object.getClass()))) {
-            ready.isAsked.set(false); // When the next one arrives, there may be room.
+        } else if (ready.isAsked.compareAndSet(false, true)) {
+            unprepared.incrementAndGet();
+            if (!toPrepare.offerFirst(new WeakReference<>(object.getClass()))) {
+                unprepared.decrementAndGet();
+                ready.isAsked.set(false); // When the next one arrives, there may be room.
+            }
         }
     }
 
@@ -280,6 +285,7 @@ final class Watchpoints implements Backend {
                 ready.isReady = printsAndCopies.follow(type);
                 ready.isRefused = !ready.isReady;
             }
+            unprepared.decrementAndGet();
         }
     }
 
