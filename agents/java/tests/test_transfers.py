@@ -363,19 +363,27 @@ class TooMany(unittest.TestCase):
     def test_the_first_are_read(self):
         rows = watched("mask", "corners.TooMany", "400",
                        methods=("fetchList", "fetchArray", "fetchDeque", "fetchParts", "fetchPage", "fetchTrains",
-                                "fetchBoth", "fetchHits", "fetchAccounts"))
+                                "fetchBoth", "fetchHits", "fetchAccounts", "fetchLinked"))
         counts = {}
         for row in rows:
             counts.setdefault(row["class"].split("$")[1], []).append(round(row["objects"] / 400))
         # Which accounts are looked at is left to chance, and one in a hundred has bookings: six standard deviations.
         self.assertAlmostEqual(counts.pop("Booking")[0], 50 * 300, delta=1500)
+        # How many of those that refer to each other were visited is estimated, too.
+        self.assertAlmostEqual(sum(counts.pop("Carriage")), 2 * 5000, delta=200)
         self.assertEqual({name: sorted(numbers) for name, numbers in counts.items()}, {
-            "Page": [1], "Hits": [1], "Hit": [100], "Link": [1, 1, 3], "Both": [1], "Account": [5000], "Carriage": [5000],
+            "Page": [1], "Hits": [1], "Hit": [100], "Link": [1, 1, 3], "Both": [1], "Account": [5000],
             "Ticket": [5000] * 5 + [25_000]})
         for row in (row for row in rows if row["class"].endswith("Ticket")):
             (field,) = row["fields"]
             self.assertGreaterEqual(row["decided"], 395, row)
             self.assertAlmostEqual(field["utilisation"], 0.6, delta=0.12, msg=row)  # Nearly five standard deviations.
+
+    def test_random_responses(self):
+        """No count and no choice is off but by chance, whatever the response is like."""
+        ran = subprocess.run(["java", "-cp", f"{AGENT}:{CLASSES}", "slowpath.transfers.Estimates", "40"], check=True,
+                             capture_output=True, text=True, timeout=120)
+        self.assertRegex(ran.stdout, r"\Atoo large [1-9]\d\n\Z")
 
 
 class ByRegisters(unittest.TestCase):

@@ -1,7 +1,7 @@
 /*
  * Responses of more tickets than are looked at, as a list, an array, a deque, in lists of a list, with others below each,
  * in a page, and in a short list and a long one: of three fifths of them, the first, the price is read. And hits with more
- * numbers than are looked at, and accounts of which few have many bookings.
+ * numbers than are looked at, accounts of which few have many bookings, and a list of carriages that refer to each other.
  *   java corners.TooMany RESPONSES
  */
 package corners;
@@ -114,6 +114,19 @@ public final class TooMany {
         return trains;
     }
 
+    static List<Carriage> fetchLinked() {
+        List<Carriage> linked = new ArrayList<>();
+        for (int number = 0; number < LIST; number++) {
+            Carriage carriage = new Carriage();
+            if (number > 0) {
+                carriage.before = linked.get(number - 1);
+                carriage.before.next = carriage;
+            }
+            linked.add(carriage);
+        }
+        return linked;
+    }
+
     static Page fetchPage() {
         return new Page();
     }
@@ -166,7 +179,7 @@ public final class TooMany {
             all.addAll(both.few);
             all.addAll(both.many);
             use(all);
-            sink = fetchHits().hits.size() + fetchAccounts().size();
+            sink = fetchHits().hits.size() + fetchAccounts().size() + fetchLinked().size();
             if (response % 100 == 99) {
                 System.gc();
                 Thread.sleep(20);

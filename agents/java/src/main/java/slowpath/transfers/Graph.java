@@ -30,9 +30,14 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 final class Graph {
-    private static final int MOST_OBJECTS = 2000;
-    /** In arrays and collections, texts and numbers, too. */
-    private static final int MOST_ELEMENTS = 20_000;
+    /** Of each level half of what is left at most: what has 2,000 objects, arrays, collections and maps is seen whole. */
+    private static final int MOST_OBJECTS = 4000;
+    /** In arrays and collections, texts and numbers, too; likewise. */
+    private static final int MOST_ELEMENTS = 40_000;
+    /** So many lists of a level are entered at least, however much their first elements refer to. */
+    private static final int LEAST_LISTS = 8;
+    /** Of how many elements of a list that were not entered it is asked whether they were visited all the same. */
+    private static final int MOST_ASKED = 1000;
     /** What next to nothing stands for would be beyond all bounds. */
     private static final int MOST_COUNTED = 10_000_000;
 
@@ -48,30 +53,50 @@ final class Graph {
         /** What refers to it; null: it is the response. */
         final Part in;
         final boolean isElement;
+        /** The element of a list that it is or belongs to; else the response. */
+        final Part whole;
+        /** So many lists that is in. */
+        final int depth;
         /** Null: it is no array, no collection and no map. Those of them that were looked at, but for texts and the like. */
         Collection<?> elements;
+        int size;
         List<Part> found;
+        /** So many of these were visited. */
+        int entered;
         /** For so many of all those of its level each one stands that was visited. */
         double eachStandsFor = 1;
         /** Null: it is no object that counts. */
         OfClass ofClass;
-        /** More than one refers to it, but for what is inside of it: those that are not seen do so, too. */
-        boolean isShared;
+        /** The smallest whole in which all refer to it that do; null: its own. */
+        Part common;
         double standsFor = 1;
 
         Part(Object object, Part in, boolean isElement) {
             this.object = object;
             this.in = in;
             this.isElement = isElement;
+            whole = in == null || isElement ? this : in.whole;
+            depth = in == null ? 0 : in.depth + (isElement ? 1 : 0);
         }
 
-        boolean isInside(Part other) {
-            for (Part part = in; part != null; part = part.in) {
-                if (part == other) {
-                    return true;
+        /** Another part refers to it, too. What is inside of it, and what is of a list that it is of, tells nothing new. */
+        void refer(Part from) {
+            if (in == null) {
+                return;
+            }
+            Part one = common == null ? in.whole : common;
+            Part other = from.whole;
+            while (one != other) {
+                if (other == this || one.in == from || isElement && other.in == in) {
+                    return;
+                }
+                if (one.depth > other.depth) {
+                    one = one.in.whole;
+                } else {
+                    other = other.in.whole;
                 }
             }
-            return false;
+            common = one;
         }
     }
 
@@ -111,9 +136,13 @@ final class Graph {
     private void visitLists() {
         List<Part> level = new ArrayList<>(lists);
         lists.clear();
-        Collections.shuffle(level, ThreadLocalRandom.current());
         List<Part> full = new ArrayList<>();
         int most = (elementsLeft + 1) / 2;
+        if (level.size() > most) {
+            Collections.shuffle(level, ThreadLocalRandom.current());
+        } else {
+            level.sort(Comparator.comparing(list -> list.size)); // What short ones do not need is for long ones.
+        }
         int opened = 0;
         for (; opened < level.size() && most > 0; opened++) {
             Part list = level.get(opened);
@@ -124,20 +153,8 @@ final class Graph {
                 full.add(list);
             }
         }
-        most = (MOST_OBJECTS - visited.size() + 1) / 2;
-        if (full.size() <= most) {
-            full.sort(Comparator.comparing(list -> list.found.size())); // What short ones do not need is for long ones.
-        }
-        int entered = 0;
-        for (; entered < full.size() && most > 0; entered++) {
-            int before = visited.size();
-            visitElements(full.get(entered), share(most, full.size() - entered));
-            most -= visited.size() - before;
-        }
-        tooLarge |= opened < level.size() || entered < full.size();
-        for (Part list : full.subList(0, entered)) {
-            list.eachStandsFor *= (double) level.size() / opened * full.size() / entered;
-        }
+        tooLarge |= opened < level.size();
+        visitElements(full, (double) level.size() / opened);
     }
 
     /** What one of so many gets. */
@@ -145,15 +162,31 @@ final class Graph {
         return (all + of - 1) / of;
     }
 
-    private void visitElements(Part list, int most) {
-        Collections.shuffle(list.found, ThreadLocalRandom.current());
-        int end = visited.size() + most;
-        int entered = 0;
-        for (; entered < list.found.size() && visited.size() < end; entered++) {
-            visit(list.found.get(entered));
+    /** One of each list in turn: short ones are seen whole, and what they do not need is for long ones. */
+    private void visitElements(List<Part> full, double eachListStandsFor) {
+        Collections.shuffle(full, ThreadLocalRandom.current());
+        int end = visited.size() + (MOST_OBJECTS - visited.size() + 1) / 2;
+        int reached = 0;
+        Deque<Part> turns = new ArrayDeque<>(full);
+        while (!turns.isEmpty() && visited.size() < MOST_OBJECTS
+                && (visited.size() < end || reached < LEAST_LISTS && turns.getFirst().entered == 0)) {
+            Part list = turns.removeFirst();
+            reached += list.entered == 0 ? 1 : 0;
+            visit(choose(list.found, list.entered++));
+            if (list.entered < list.found.size()) {
+                turns.addLast(list);
+            }
         }
-        tooLarge |= entered < list.found.size();
-        list.eachStandsFor *= (double) list.found.size() / entered;
+        tooLarge |= !turns.isEmpty();
+        for (Part list : full.subList(0, reached)) {
+            list.eachStandsFor *= eachListStandsFor * full.size() / reached;
+        }
+    }
+
+    /** @return any of those from there on, which stands there now */
+    private static Part choose(List<Part> parts, int place) {
+        Collections.swap(parts, place, ThreadLocalRandom.current().nextInt(place, parts.size()));
+        return parts.get(place);
     }
 
     /** With all that it refers to but by lists. */
@@ -171,7 +204,7 @@ final class Graph {
                 visited.add(part);
                 look(part, part.object);
             } else {
-                before.isShared |= !part.isInside(before);
+                before.refer(part.in);
             }
         }
     }
@@ -179,8 +212,13 @@ final class Graph {
     private void estimate() {
         for (Part part : visited) {
             Part in = part.in;
-            if (in != null && !part.isShared) {
+            if (part.common != null) {
+                part.standsFor = part.common.standsFor;
+            } else if (in != null) {
                 part.standsFor = in.standsFor * (part.isElement ? in.eachStandsFor : 1);
+            }
+            if (part.entered > 0) {
+                part.eachStandsFor *= part.found.size() / visitedOf(part);
             }
             if (part.ofClass != null) {
                 part.ofClass.estimate += part.standsFor;
@@ -192,6 +230,17 @@ final class Graph {
         for (OfClass ofClass : classes.values()) {
             ofClass.count = (int) Math.min(MOST_COUNTED, Math.round(ofClass.estimate));
         }
+    }
+
+    /** How many of the elements that were found of a list were visited, be it as others refer to them. */
+    private double visitedOf(Part list) {
+        int others = list.found.size() - list.entered;
+        int asked = Math.min(others, MOST_ASKED);
+        int visitedOfThem = 0;
+        for (int other = list.entered; other < list.entered + asked; other++) {
+            visitedOfThem += seen.containsKey(choose(list.found, other).object) ? 1 : 0;
+        }
+        return list.entered + (asked == 0 ? 0 : (double) others * visitedOfThem / asked);
     }
 
     private void look(Part part, Object object) {
@@ -243,28 +292,29 @@ final class Graph {
         }
         if (part.elements != null) {
             part.found = new ArrayList<>();
+            part.size = part.elements.size();
             lists.add(part);
         }
     }
 
-    /** @return how many elements were looked at, so many at most */
+    /**
+     * Of more than this, those that are spread evenly from an element that chance says: each is as likely as the others.
+     * @return how many elements were looked at, so many at most
+     */
     private int findElements(Part list, int most) {
         Collection<?> all = list.elements;
-        int looked = 0;
-        int size;
-        if (all instanceof List && all instanceof RandomAccess && all.size() > most) {
-            // Spread evenly from an element that chance says, which makes each as likely as the others.
-            size = all.size();
-            long first = ThreadLocalRandom.current().nextLong(size);
-            for (; looked < most; looked++) {
-                find(((List<?>) all).get((int) ((first + looked * (long) size) / most)), list, true, list.found);
+        int size = list.size;
+        int looked = Math.min(size, most);
+        long first = looked == 0 ? 0 : ThreadLocalRandom.current().nextLong(size);
+        Iterator<?> next = all instanceof List && all instanceof RandomAccess ? null : all.iterator();
+        int passed = 0;
+        for (int element = 0; element < looked; element++) {
+            int place = (int) ((first + element * (long) size) / looked);
+            Object found = next == null ? ((List<?>) all).get(place) : null;
+            for (; next != null && passed <= place && next.hasNext(); passed++) {
+                found = next.next();
             }
-        } else {
-            Iterator<?> next = all.iterator();
-            for (; looked < most && next.hasNext(); looked++) {
-                find(next.next(), list, true, list.found);
-            }
-            size = next.hasNext() ? Math.max(most + 1, all.size()) : looked;
+            find(found, list, true, list.found);
         }
         tooLarge |= looked < size;
         list.eachStandsFor = looked == 0 ? 1 : (double) size / looked;
@@ -290,7 +340,8 @@ final class Graph {
 
     /** Whether it is a value that holds no objects. The application may have numbers and times of its own. */
     static boolean isPlain(Object object) {
-        return object instanceof String || object instanceof Boolean
+        return object instanceof String || object instanceof Boolean || object instanceof Character || object instanceof Enum
+                || object.getClass().isArray() && object.getClass().getComponentType().isPrimitive()
                 || (object instanceof Number || object instanceof TemporalAccessor || object instanceof Date
                         || object instanceof UUID) && object.getClass().getName().startsWith("java.");
     }
