@@ -34,8 +34,12 @@ final class Graph {
     private static final int MOST_OBJECTS = 4000;
     /** In arrays and collections, texts and numbers, too; likewise. */
     private static final int MOST_ELEMENTS = 40_000;
-    /** So many lists of a level are entered at least, however much their first elements refer to. */
+    /** Of what is left a quarter more, until so many lists of a level are entered, however much their elements refer to. */
     private static final int LEAST_LISTS = 8;
+    /** What was begun is finished: what an element refers to, but by lists. */
+    private static final int MOST_OF_ALL = 2 * MOST_OBJECTS;
+    /** Among so many elements those are chosen that are looked at, of what has to be gone through from its begin: sets, queues. */
+    private static final int MOST_PASSED = 200_000;
     /** Of how many elements of a list that were not entered it is asked whether they were visited all the same. */
     private static final int MOST_ASKED = 1000;
     /** What next to nothing stands for would be beyond all bounds. */
@@ -87,7 +91,7 @@ final class Graph {
             Part one = common == null ? in.whole : common;
             Part other = from.whole;
             while (one != other) {
-                if (other == this || one.in == from || isElement && other.in == in) {
+                if (one.in == from || isElement && other.in == in) {
                     return;
                 }
                 if (one.depth > other.depth) {
@@ -166,10 +170,11 @@ final class Graph {
     private void visitElements(List<Part> full, double eachListStandsFor) {
         Collections.shuffle(full, ThreadLocalRandom.current());
         int end = visited.size() + (MOST_OBJECTS - visited.size() + 1) / 2;
+        int endOfFirst = end + (MOST_OBJECTS - end) / 2;
         int reached = 0;
         Deque<Part> turns = new ArrayDeque<>(full);
-        while (!turns.isEmpty() && visited.size() < MOST_OBJECTS
-                && (visited.size() < end || reached < LEAST_LISTS && turns.getFirst().entered == 0)) {
+        while (!turns.isEmpty() && (visited.size() < end
+                || visited.size() < endOfFirst && reached < LEAST_LISTS && turns.getFirst().entered == 0)) {
             Part list = turns.removeFirst();
             reached += list.entered == 0 ? 1 : 0;
             visit(choose(list.found, list.entered++));
@@ -194,7 +199,7 @@ final class Graph {
         open.add(whole);
         while (!open.isEmpty()) {
             Part part = open.removeLast();
-            if (visited.size() >= MOST_OBJECTS) {
+            if (visited.size() >= MOST_OF_ALL) {
                 tooLarge = true;
                 open.clear();
                 return;
@@ -305,11 +310,12 @@ final class Graph {
         Collection<?> all = list.elements;
         int size = list.size;
         int looked = Math.min(size, most);
-        long first = looked == 0 ? 0 : ThreadLocalRandom.current().nextLong(size);
         Iterator<?> next = all instanceof List && all instanceof RandomAccess ? null : all.iterator();
+        int among = next == null ? size : Math.min(size, MOST_PASSED);
+        long first = looked == 0 ? 0 : ThreadLocalRandom.current().nextLong(among);
         int passed = 0;
         for (int element = 0; element < looked; element++) {
-            int place = (int) ((first + element * (long) size) / looked);
+            int place = (int) ((first + element * (long) among) / looked);
             Object found = next == null ? ((List<?>) all).get(place) : null;
             for (; next != null && passed <= place && next.hasNext(); passed++) {
                 found = next.next();

@@ -56,7 +56,7 @@ final class Watchpoints implements Backend {
     };
     /** Where classes come faster than they can be prepared, the last ones are still in use; those that are not may go. */
     private final BlockingDeque<Reference<Class<?>>> toPrepare = new LinkedBlockingDeque<>(MOST_TO_PREPARE);
-    /** How many classes that arrived are not prepared yet: until they are, their texts may have what is watched of others. */
+    /** How many classes wait to be prepared: until they are, their texts may have what is watched of others. */
     private final AtomicInteger unprepared = new AtomicInteger();
     /** Whom each register serves; null: nobody. */
     private final AtomicReferenceArray<Sample> served = new AtomicReferenceArray<>(REGISTERS);
@@ -279,13 +279,16 @@ final class Watchpoints implements Backend {
         long begin = System.nanoTime();
         for (Reference<Class<?>> next = toPrepare.poll(); next != null;
                 next = System.nanoTime() - begin < LONGEST_PREPARING_NANOS ? toPrepare.poll() : null) {
-            Class<?> type = next.get();
-            if (type != null) {
-                Readiness ready = readiness.get(type);
-                ready.isReady = printsAndCopies.follow(type);
-                ready.isRefused = !ready.isReady;
+            try {
+                Class<?> type = next.get();
+                if (type != null) {
+                    Readiness ready = readiness.get(type);
+                    ready.isReady = printsAndCopies.follow(type);
+                    ready.isRefused = !ready.isReady;
+                }
+            } finally {
+                unprepared.decrementAndGet();
             }
-            unprepared.decrementAndGet();
         }
     }
 
